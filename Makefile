@@ -1,0 +1,51 @@
+# The two commands of the README: `make demo` and `make test`. `make help` lists the rest.
+# Every target makes .venv when it is missing or stale; PYTHON=python3.12 chooses the interpreter.
+
+PYTHON ?= python3
+export PYTHON
+PY := .venv/bin/python
+FOR ?=
+
+.PHONY: help setup setup-run demo up test check prove lock clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@ls bench/*.py | sed -E 's|bench/(.*)\.py|bench-\1|' | expand -t 12
+
+setup: ## .venv with everything that development needs
+	@tools/venv dev
+
+setup-run:
+	@tools/venv run
+
+demo: setup-run ## a made web on loopback, crawled before your eyes; FOR=120s ends it
+	@.venv/bin/vedette demo $(if $(FOR),--for $(FOR))
+
+test: check ## check, then every test (under 20 minutes)
+	$(PY) -m pytest
+
+check: setup ## format, lint, strict types, import contract, purity
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports --no-cache
+	$(PY) -m pytest -q tests/contracts
+
+prove: setup ## the long runs: much fuzzing, many kills
+	VEDETTE_PROVE=1 $(PY) -m pytest --timeout 3600
+
+bench-%: setup ## one benchmark: a table, and one JSON object as the last line
+	@test -f bench/$*.py || { echo "There is no bench/$*.py; there are: $$(ls bench/*.py | xargs -n1 basename | sed 's/\.py//' | tr '\n' ' ')" >&2; exit 2; }
+	@$(PY) bench/$*.py
+
+lock: ## pin the newest versions of all dependencies anew
+	@test -x .venv-peers/bin/uv || { $(PYTHON) -m venv .venv-peers && .venv-peers/bin/pip install --quiet uv; }
+	.venv-peers/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" \
+	  pyproject.toml --group build -o requirements.lock
+	.venv-peers/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" \
+	  pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock
+
+clean: ## remove what the other targets made
+	rm -rf .venv .venv-peers demo-data bench-data dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,35 @@
+"""What a user types: one file per verb. Exit codes: 0 done, 1 failed, 2 wrong usage."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from vedette.cli.arguments import parse
+from vedette.errors import VedetteError
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line; errors are one line that says what to do (``--debug`` shows where they come from)."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        options = parse(arguments)
+        code: int = options.run(options)
+    except VedetteError as error:
+        if "--debug" in arguments:
+            raise
+        _complain(str(error))
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has enough; Python would complain once more while closing it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code
+
+
+def _complain(message: str) -> None:
+    red, plain = ("\x1b[31m", "\x1b[0m") if sys.stderr.isatty() and "NO_COLOR" not in os.environ else ("", "")
+    print(f"{red}vedette: {message}{plain}", file=sys.stderr)

@@ -1,0 +1,52 @@
+"""The command line's grammar: verbs, options, and errors in one line that name the nearest right word."""
+
+import argparse
+import difflib
+from collections.abc import Sequence
+from typing import NoReturn
+
+from vedette import __version__
+from vedette.errors import UsageError
+
+__all__ = ["Parser", "parse"]
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises ``UsageError`` instead of ending the program, and takes no abbreviations."""
+
+    def __init__(self, **settings: object) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **settings)  # type: ignore[arg-type]  # argparse's own keywords, passed on
+
+    def error(self, message: str) -> NoReturn:
+        """What argparse found wrong, and where to look."""
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options of a command line, with ``run`` set to what carries them out."""
+    parser = _parser()
+    options, unknown = parser.parse_known_args(list(arguments))
+    if unknown:
+        raise UsageError(_unknown(unknown[0], getattr(options, "parser", parser)))
+    if not hasattr(options, "run"):
+        raise UsageError('say what to do, such as "vedette crawl https://example.org/"; see vedette --help')
+    return options
+
+
+def _parser() -> Parser:
+    from vedette.cli import crawl, demo, lab  # each verb imports its own needs; --version should not wait for them
+
+    parser = Parser(prog="vedette", description="A search engine in a box: crawl, keep fresh, find, explain.")
+    parser.add_argument("--version", action="version", version=f"vedette {__version__}")
+    verbs = parser.add_subparsers(metavar="VERB", parser_class=Parser)
+    for verb in (crawl, demo, lab):
+        verb.add(verbs)
+    return parser
+
+
+def _unknown(word: str, parser: argparse.ArgumentParser) -> str:
+    known = [option for action in parser._actions for option in action.option_strings]  # noqa: SLF001 - argparse has no other list of them
+    near = difflib.get_close_matches(word.partition("=")[0], known, 1)
+    advice = f"did you mean {near[0]}?" if near else f"see {parser.prog} --help"
+    kind = "option" if word.startswith("-") else "argument"
+    return f"unknown {kind} {word}; {advice}"

@@ -1,0 +1,89 @@
+"""Three shapes of a decision, and the random numbers that it may use.
+
+A policy is a value without hidden state. It is told facts in batches (arrays of equal length), and answers with a
+proposal; other code carries it out. Time and random numbers are arguments. Every policy has
+
+    start(config) -> state              where it knows nothing yet
+    observe(state, batch, now) -> state what came of earlier decisions
+    reason(state, batch, row, now)      one sentence on one row, for people
+
+and exactly one of
+
+    Priority.worth   something new: how much a fetch of it is worth
+    Due.due          something known: when to fetch it again, at a price
+    Choice.choose    k among options, with the probability of each pick
+
+A worth may depend on ``now``, so it is never kept frozen in a heap; a due time may be.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+__all__ = ["Choice", "Due", "Floats", "Ints", "Picks", "Policy", "Priority", "rng_for"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+Config = TypeVar("Config", contravariant=True)
+State = TypeVar("State")
+Seen = TypeVar("Seen", contravariant=True)
+Batch = TypeVar("Batch", contravariant=True)
+
+
+class Policy(Protocol[Config, State, Seen, Batch]):
+    """What every policy can do, whatever the shape of its decision."""
+
+    @property
+    def name(self) -> str:
+        """The published name."""
+
+    def start(self, config: Config) -> State:
+        """The state of a policy that has seen nothing."""
+
+    def observe(self, state: State, batch: Seen, now: float) -> State:
+        """The state after what came of earlier decisions; the given state stays as it was."""
+
+    def reason(self, state: State, batch: Batch, row: int, now: float) -> str:
+        """Why this row gets what it gets."""
+
+
+class Priority(Policy[Config, State, Seen, Batch], Protocol[Config, State, Seen, Batch]):
+    """Something new: which first?"""
+
+    def worth(self, state: State, batch: Batch, now: float, rng: np.random.Generator) -> Floats:
+        """Expected gain of fetching each row now; larger is sooner."""
+
+
+class Due(Policy[Config, State, Seen, Batch], Protocol[Config, State, Seen, Batch]):
+    """Something known: when again?"""
+
+    def due(self, state: State, batch: Batch, now: float, price: float, rng: np.random.Generator) -> Floats:
+        """The world time at which worth per cost reaches the price, for each row; infinity for never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picks:
+    """The chosen rows in order, and the probability with which each was chosen."""
+
+    rows: Ints
+    propensities: Floats
+
+
+class Choice(Policy[Config, State, Seen, Batch], Protocol[Config, State, Seen, Batch]):
+    """k among options."""
+
+    def choose(self, state: State, options: Batch, k: int, now: float, rng: np.random.Generator) -> Picks:
+        """At most k distinct rows, with their propensities."""
+
+
+def rng_for(seed: int, decision: str) -> np.random.Generator:
+    """The random stream of one decision: the same for the same seed and name, unlike any other.
+
+    >>> int(rng_for(7, "order/breadth/12").integers(1000)) == int(rng_for(7, "order/breadth/12").integers(1000))
+    True
+    """
+    return np.random.Generator(np.random.PCG64([seed, xxhash.xxh64_intdigest(decision.encode())]))

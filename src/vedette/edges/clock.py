@@ -1,0 +1,88 @@
+"""The time of the world that is crawled, which may run faster than the wall's.
+
+    world time = world_start_s + (wall time - wall_start_s) x speed
+
+Wall time is read from the monotonic clock, so a system clock that is stepped or slewed moves nobody. On Linux all
+processes share that clock; how far Unix time was ahead of it is part of the value, so that the made web's server, its
+judge and the crawler, given equal values, agree on what time it is however far apart they run.
+"""
+
+import time
+from dataclasses import dataclass, field
+
+from vedette.errors import UsageError
+
+__all__ = ["Clock", "read_clock", "real_clock", "start_clock"]
+
+
+def _unix_ahead_s() -> float:
+    """Unix time less monotonic time, from the reading that was least disturbed by other processes."""
+    readings = []
+    for _ in range(5):
+        before_s, unix_s, after_s = time.monotonic(), time.time(), time.monotonic()
+        readings.append((after_s - before_s, unix_s - (before_s + after_s) / 2))
+    return min(readings)[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """A wall clock and the world time that follows from it.
+
+    Clocks made apart from the same three numbers agree to microseconds as long as nobody sets the system's clock in
+    between; ``ahead_s`` handed on as well (``str`` writes it, ``read_clock`` reads it) makes them agree always.
+
+    >>> Clock(wall_start_s=100.0, world_start_s=5000.0, speed=60.0).world(101.5)
+    5090.0
+    """
+
+    wall_start_s: float
+    world_start_s: float
+    speed: float
+    ahead_s: float = field(default_factory=_unix_ahead_s)
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.speed < float("inf"):
+            raise UsageError(f"speed {self.speed}: write a number above 0, such as 1 or 1000")
+
+    def wall(self) -> float:
+        """Unix seconds that never go back."""
+        return time.monotonic() + self.ahead_s
+
+    def world(self, wall_s: float) -> float:
+        """The world time at a wall time."""
+        return self.world_start_s + (wall_s - self.wall_start_s) * self.speed
+
+    def now(self) -> float:
+        """World seconds."""
+        return self.world(self.wall())
+
+    def wall_delay(self, world_s: float) -> float:
+        """How long this many world seconds take on the wall."""
+        return world_s / self.speed
+
+    def __str__(self) -> str:
+        return f"{self.wall_start_s!r},{self.world_start_s!r},{self.speed!r},{self.ahead_s!r}"
+
+
+def start_clock(world_start_s: float, speed: float) -> Clock:
+    """A clock by which the world opens at this moment."""
+    ahead_s = _unix_ahead_s()
+    return Clock(time.monotonic() + ahead_s, world_start_s, speed, ahead_s)
+
+
+def real_clock() -> Clock:
+    """The world is the real one: Unix time at its own pace."""
+    return Clock(0.0, 0.0, 1.0)
+
+
+def read_clock(text: str) -> Clock:
+    """The clock that ``str`` wrote, for another process.
+
+    >>> read_clock("100.0,5000.0,60.0,99.5") == Clock(100.0, 5000.0, 60.0, 99.5)
+    True
+    """
+    try:
+        wall_start_s, world_start_s, speed, ahead_s = map(float, text.split(","))
+    except ValueError:
+        raise UsageError(f'clock "{text}": write the four numbers that the first process printed') from None
+    return Clock(wall_start_s, world_start_s, speed, ahead_s)

@@ -1,0 +1,224 @@
+"""The records that all stages speak of: frozen, slotted, with units in their names.
+
+Times named ``_s`` are seconds of world time (the made web's own time when one is served, else Unix time).
+A header list is a tuple of ``(lower-case name, value)`` pairs in the order of arrival.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Literal, Protocol, cast
+from urllib.parse import urlsplit
+
+import xxhash
+from publicsuffixlist import PublicSuffixList
+
+__all__ = [
+    "PARTITIONS",
+    "Answer",
+    "Ask",
+    "Failure",
+    "Headers",
+    "NoAnswer",
+    "Origin",
+    "Outcome",
+    "Page",
+    "Purpose",
+    "Refusal",
+    "ScopeKind",
+    "Site",
+    "fingerprint",
+    "origin_of",
+    "partition_of",
+    "registrable_domain",
+]
+
+PARTITIONS = 1024
+
+Headers = tuple[tuple[str, str], ...]
+ScopeKind = Literal["prefix", "host", "domain"]
+Purpose = Literal["page", "robots"]
+
+TRACKING_PARAMETERS = (
+    "utm_*",
+    "fbclid",
+    "gclid",
+    "dclid",
+    "msclkid",
+    "yclid",
+    "twclid",
+    "igshid",
+    "mc_cid",
+    "mc_eid",
+    "_ga",
+    "_gl",
+    "_hsenc",
+    "_hsmi",
+)
+SESSION_PARAMETERS = ("sid", "sessionid", "session_id", "jsessionid", "phpsessid", "aspsessionid*", "cfid", "cftoken")
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What the operator named: where it starts, what belongs to it, and how its URLs are read.
+
+    ``include`` and ``exclude`` are patterns over the path and query, with ``*`` for anything and a final ``$`` for
+    the end, as in robots.txt; an exclude wins over an include. Parameters are named by patterns with ``*``.
+    """
+
+    start: str
+    scope: ScopeKind = "host"
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    sort_parameters: bool = True
+    drop_parameters: tuple[str, ...] = TRACKING_PARAMETERS + SESSION_PARAMETERS
+    delay_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Origin:
+    """Scheme, host and port: what one robots.txt speaks for."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @property
+    def robots_url(self) -> str:
+        """The URL of this origin's robots.txt; the port is left out where it is the scheme's own."""
+        return f"{self}/robots.txt"
+
+    def __str__(self) -> str:
+        default = 443 if self.scheme == "https" else 80
+        return f"{self.scheme}://{self.host}" + ("" if self.port == default else f":{self.port}")
+
+
+class Failure(StrEnum):
+    """Why no answer came, by what a crawler should make of it."""
+
+    NAME = "name does not exist"
+    RESOLVER = "resolver did not answer"
+    ADDRESS = "address refused"
+    CONNECT = "no connection"
+    TLS = "no trusted connection"
+    TIMEOUT = "too slow"
+    RESET = "connection broke"
+    TOO_LARGE = "answer too large"
+    PROTOCOL = "answer is not HTTP"
+
+
+class Refusal(StrEnum):
+    """Why a URL that was seen will not be fetched."""
+
+    NOT_HTTP = "not an http(s) URL"
+    OUT_OF_SCOPE = "outside the scope of every site"
+    EXCLUDED = "excluded by the site's settings"
+    ROBOTS = "disallowed by robots.txt"
+    TOO_LONG = "URL too long"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request that may now leave: the decision is made, politeness included."""
+
+    url: str
+    purpose: Purpose
+    headers: Headers = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server said: status, headers and the decoded body."""
+
+    url: str
+    purpose: Purpose
+    status: int
+    headers: Headers
+    body: bytes
+    started_s: float
+    ended_s: float
+    address: str
+
+    def header(self, name: str) -> str | None:
+        """The first value of a header, by its lower-case name."""
+        return next((value for key, value in self.headers if key == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """A request that brought no whole answer, and why."""
+
+    url: str
+    purpose: Purpose
+    failure: Failure
+    detail: str
+    started_s: float
+    ended_s: float
+
+
+Outcome = Answer | NoAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is kept of a fetched URL."""
+
+    url: str
+    depth: int
+    status: int
+    fetched_s: float
+    title: str
+    links: tuple[str, ...]
+    body: bytes
+    content_type: str = ""
+    etag: str = ""
+    last_modified: str = ""
+    location: str = ""
+
+
+class _Suffixes(Protocol):
+    def privatesuffix(self, domain: str) -> str | None: ...
+
+
+@cache
+def _suffixes() -> _Suffixes:
+    return cast("_Suffixes", PublicSuffixList())
+
+
+def origin_of(url: str) -> Origin:
+    """The origin of an absolute http(s) URL as ``resolve`` writes it.
+
+    >>> origin_of("https://example.org/a?b")
+    Origin(scheme='https', host='example.org', port=443)
+    >>> str(origin_of("http://[::1]:8080/"))
+    'http://[::1]:8080'
+    """
+    parts = urlsplit(url)
+    authority = parts.netloc.rpartition("@")[2]
+    host, colon, port = authority.rpartition(":")
+    if not colon or authority.endswith("]"):
+        return Origin(parts.scheme, authority, 443 if parts.scheme == "https" else 80)
+    return Origin(parts.scheme, host, int(port))
+
+
+def registrable_domain(host: str) -> str:
+    """The part of a name that somebody registered; an address or a bare suffix stands for itself.
+
+    >>> registrable_domain("www.bbc.co.uk"), registrable_domain("127.0.0.1"), registrable_domain("[::1]")
+    ('bbc.co.uk', '127.0.0.1', '[::1]')
+    """
+    if host.startswith("[") or host.replace(".", "").isdigit():
+        return host
+    return _suffixes().privatesuffix(host) or host
+
+
+@cache
+def partition_of(host: str) -> int:
+    """Which of the 1 024 partitions owns a host; all hosts of a registrable domain share one."""
+    return xxhash.xxh64_intdigest(registrable_domain(host).encode()) % PARTITIONS
+
+
+def fingerprint(url: str) -> int:
+    """The 64-bit name of a URL, as a signed number so that SQLite can keep it."""
+    unsigned = xxhash.xxh64_intdigest(url.encode())
+    return unsigned - (1 << 64) if unsigned >> 63 else unsigned

@@ -1,0 +1,32 @@
+"""What a request says about itself: who asks, where to complain, and which copy is at hand."""
+
+from vedette.facts import Headers, Purpose
+
+__all__ = ["PRODUCT", "page_headers", "user_agent"]
+
+PRODUCT = "vedette"
+
+_ACCEPT: dict[Purpose, str] = {
+    "page": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5",
+    "robots": "text/plain,*/*;q=0.5",
+}
+
+
+def user_agent(version: str, contact: str) -> str:
+    """The User-Agent: product, version, and where the operator can be reached.
+
+    >>> user_agent("0.1.0", "ops@example.org")
+    'vedette/0.1.0 (+mailto:ops@example.org)'
+    """
+    if not contact:
+        return f"{PRODUCT}/{version}"
+    return f"{PRODUCT}/{version} (+{contact if '://' in contact else 'mailto:' + contact})"
+
+
+def page_headers(purpose: Purpose, agent: str) -> Headers:
+    """The headers of a request for a page or a robots.txt."""
+    return (
+        ("user-agent", agent),
+        ("accept", _ACCEPT[purpose]),
+        ("accept-encoding", "gzip"),
+    )

@@ -1,0 +1,1 @@
+"""Policies of the order stage: one per file, each a ``decide.Priority`` over ``unseen.Unseen`` batches."""
