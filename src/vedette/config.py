@@ -365,15 +365,17 @@ def _unknown_section(name: str) -> ConfigError:
 
 
 def _unknown_key(name: str) -> ConfigError:
-    """The nearest key by its whole name, or else by its last part: the section may be missing or wrong."""
-    keys = {known.rpartition(".")[2]: known for known in _SETTINGS}
-    near = difflib.get_close_matches(name[:100], _SETTINGS, 1) or [
-        keys[key] for key in difflib.get_close_matches(name[:100].rpartition(".")[2], keys, 1)
-    ]
-    section = name.partition(".")[0]
-    known = [each for each in _SETTINGS if each.startswith(f"{section}.")] or _SETTINGS
-    advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+    """The nearest key of the same section, or else of any: the section may be missing or wrong."""
+    here = [known for known in _SETTINGS if known.startswith(f"{name.partition('.')[0]}.")]
+    near = _nearest(name, here) or _nearest(name, list(_SETTINGS))
+    advice = f"did you mean {near}?" if near else f"known are {', '.join(here or _SETTINGS)}"
     return ConfigError(f"unknown key {_line(name)}; {advice}")
+
+
+def _nearest(name: str, known: list[str]) -> str | None:
+    keys = {each.partition(".")[2]: each for each in known}
+    near = difflib.get_close_matches(name[:100].rpartition(".")[2], keys, 1)
+    return keys[near[0]] if near else None
 
 
 def _written(value: object) -> str:

@@ -2,10 +2,12 @@
 
 import argparse
 import difflib
+import re
 from collections.abc import Sequence
 from typing import NoReturn
 
 from vedette import __version__
+from vedette.cli import crawl, demo, lab
 from vedette.errors import UsageError
 
 __all__ = ["Parser", "parse"]
@@ -19,6 +21,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """What argparse found wrong, and where to look."""
+        message = re.sub(
+            r"^argument VERB: invalid choice: '(.*)' \(choose from (.*)\)$", r'unknown verb "\1": say \2', message
+        )
         raise UsageError(f"{message}; see {self.prog} --help")
 
 
@@ -34,8 +39,6 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _parser() -> Parser:
-    from vedette.cli import crawl, demo, lab  # each verb imports its own needs; --version should not wait for them
-
     parser = Parser(prog="vedette", description="A search engine in a box: crawl, keep fresh, find, explain.")
     parser.add_argument("--version", action="version", version=f"vedette {__version__}")
     verbs = parser.add_subparsers(metavar="VERB", parser_class=Parser)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vedette.cli.crawl import speed_of
-from vedette.config import parse_duration
 from vedette.errors import UsageError
 
 if TYPE_CHECKING:
@@ -101,6 +100,7 @@ def _say(world: "World", server: "Server", hosts: Path | None) -> None:
 
 
 def _judge(options: argparse.Namespace) -> int:
+    from vedette.config import parse_duration
     from vedette.lab.access_log import read_log
     from vedette.lab.judge import judge, report
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 THIN_SPACE = "\u2009"
 
-__all__ = ["amount", "bytes_in_words", "kinds", "span"]
+__all__ = ["amount", "bytes_in_words", "counted", "kinds", "span"]
 
 
 def amount(number: int) -> str:
@@ -14,6 +14,15 @@ def amount(number: int) -> str:
     ['1', '234', '567']
     """
     return f"{number:,}".replace(",", THIN_SPACE)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, in the plural where it is one.
+
+    >>> counted(1, "host"), counted(0, "page")
+    ('1 host', '0 pages')
+    """
+    return f"{amount(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def bytes_in_words(size: int) -> str:

@@ -289,7 +289,7 @@ def _robots_known(
 ) -> list[Command]:
     origin = errand.robots_of
     assert origin is not None
-    state = robots_state.observe(crawl.robots_of(origin), event, PRODUCT)
+    state = robots_state.observe(crawl.robots_of(origin), event, PRODUCT, crawl.rules.robots_most_s)
     crawl.robots[origin] = state
     owner = crawl.hosts[origin.host]
     owner.robots_away, owner.trouble = False, ""
