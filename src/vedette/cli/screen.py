@@ -29,7 +29,7 @@ class _Rate:
 
     def add(self, wall_s: float, pages: int) -> float:
         self.points.append((wall_s, pages))
-        while wall_s - self.points[0][0] > RATE_OVER_S:
+        while len(self.points) > 2 and wall_s - self.points[1][0] > RATE_OVER_S:
             self.points.popleft()
         elapsed_s = wall_s - self.points[0][0]
         return (pages - self.points[0][1]) / elapsed_s if elapsed_s > 0.2 else 0.0

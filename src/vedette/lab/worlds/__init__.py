@@ -1,0 +1,1 @@
+"""Webs that can be asked what a request at time t would have brought."""
