@@ -64,7 +64,10 @@ def crawl(options: argparse.Namespace) -> int:
             )
         )
     else:
-        print(summary(worker.crawl, ending, elapsed_s, str(config.store.data)))
+        print(summary(worker.crawl, ending, elapsed_s))
+        print(f"Everything is in {config.store.data} (state.db is an SQLite file).")
+        if ending != "done":
+            print("Run the same command again to go on.")
     return 0 if worker.crawl.tally.pages or ending != "stuck" else 1
 
 
@@ -102,7 +105,7 @@ def run_worker(worker: Worker) -> Ending:
             worker.close()
 
 
-def summary(crawl: Crawl, ending: Ending, elapsed_s: float, data: str) -> str:
+def summary(crawl: Crawl, ending: Ending, elapsed_s: float) -> str:
     """What came of it, in a few lines."""
     tally = crawl.tally
     brought = f"{counted(tally.pages, 'page')}, {bytes_in_words(tally.bytes)}, from {counted(len(crawl.hosts), 'host')}"
@@ -119,9 +122,7 @@ def summary(crawl: Crawl, ending: Ending, elapsed_s: float, data: str) -> str:
     if ending == "stuck":
         named = [f"{host.name} ({host.trouble})" for host in crawl.hosts.values() if host.trouble]
         lines.append(f"Waited in vain for {', '.join(named[:5])}{' and others' if len(named) > 5 else ''}.")
-    if ending != "done":
-        lines.append("Run the same command again to go on.")
-    return "\n".join([*lines, f"Everything is in {data} (state.db is an SQLite file)."])
+    return "\n".join(lines)
 
 
 def _config(options: argparse.Namespace) -> Config:

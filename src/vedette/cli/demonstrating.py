@@ -22,7 +22,7 @@ from vedette.live.worker import Worker
 __all__ = ["demonstrate"]
 
 
-def demonstrate(options: argparse.Namespace) -> int:
+def demonstrate(options: argparse.Namespace, show: type[Screen] = Screen) -> int:
     """Serve, crawl, show, judge."""
     duration_s = parse_duration(options.duration) if options.duration else None
     with ExitStack() as stack:
@@ -33,10 +33,11 @@ def demonstrate(options: argparse.Namespace) -> int:
         print(_welcome(options, server, folder))
         started_s = time.monotonic()
         _stop_after(worker, duration_s)
-        with Screen(_headline(options, server), quiet=options.quiet, note="Ctrl-C stops") as screen:
+        note = "Ctrl-C stops" if duration_s is None else f"ends after {span(duration_s)}; Ctrl-C stops"
+        with show(_headline(options, server), quiet=options.quiet, note=note) as screen:
             worker.look = screen.look
             ending = run_worker(worker)
-        print(summary(worker.crawl, ending, time.monotonic() - started_s, str(folder)))
+        print(summary(worker.crawl, ending, time.monotonic() - started_s))
         server.stop()
         print(_judged(log, worker))
     return 0

@@ -104,6 +104,8 @@ def _judge(options: argparse.Namespace) -> int:
     from vedette.lab.access_log import read_log
     from vedette.lab.judge import judge, report
 
+    if not options.log.is_file():
+        raise UsageError(f"{options.log}: no such file; name the log that vedette lab serve --log wrote")
     header, entries = read_log(options.log)
     verdict = judge(
         entries,

@@ -12,7 +12,6 @@ from vedette.cli.words import amount, bytes_in_words, kinds, span
 from vedette.ring.state import Crawl
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.live import Live
     from rich.table import Table
 
@@ -25,7 +24,7 @@ RATE_OVER_S = 5.0
 class _Rate:
     """Pages a second over the last few seconds."""
 
-    points: deque[tuple[float, int]] = field(default_factory=deque)
+    points: deque[tuple[float, int]] = field(default_factory=lambda: deque([(time.monotonic(), 0)]))
 
     def add(self, wall_s: float, pages: int) -> float:
         self.points.append((wall_s, pages))
@@ -61,21 +60,20 @@ def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
 class Screen:
     """Shows a crawl while it runs; a context manager."""
 
-    def __init__(self, headline: str, *, quiet: bool, note: str = "", console: "Console | None" = None) -> None:
+    def __init__(self, headline: str, *, quiet: bool, note: str = "") -> None:
         self._headline = headline
         self._note = note
         self._quiet = quiet
-        self._console = console
         self._live: Live | None = None
         self._rate = _Rate()
         self._started_s = self._shown_s = time.monotonic()
 
     def __enter__(self) -> Self:
-        if not self._quiet and (self._console or sys.stderr.isatty()):
+        if not self._quiet and sys.stderr.isatty():
             from rich.console import Console
             from rich.live import Live
 
-            self._live = Live(console=self._console or Console(stderr=True), auto_refresh=False, transient=True)
+            self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
             self._live.start()
         return self
 
@@ -98,23 +96,21 @@ class Screen:
             self._live.update(self.table(crawl, rate, now_s - self._started_s), refresh=True)
 
     def table(self, crawl: Crawl, rate: float, elapsed_s: float) -> "Table":
-        """The screen itself."""
+        """The screen itself; plain text, since what comes from the web must not be read as markup."""
         from rich.table import Table
+        from rich.text import Text
 
         table = Table.grid(padding=(0, 2))
+        table.title = Text.assemble(("vedette", "bold"), f"  {self._headline}  ", (span(elapsed_s), "dim"))
+        table.title_justify = "left"
+        table.caption, table.caption_justify = Text(f"\n{self._note}", "dim"), "left"
         table.add_column(style="dim", width=9)
         table.add_column(justify="right", width=9)
         table.add_column(no_wrap=True, overflow="ellipsis")
-        table.add_row("", "", "")
+        table.add_row()
         for name, value, text in _rows(crawl, rate):
-            table.add_row(name, value, text)
-        frame = Table(
-            title=f"[bold]vedette[/]  {self._headline}  [dim]{span(elapsed_s)}[/]", title_justify="left", box=None
-        )
-        frame.add_column(no_wrap=True)
-        frame.add_row(table)
-        frame.add_row(f"[dim]{self._note}[/]")
-        return frame
+            table.add_row(name, value, Text(text))
+        return table
 
     def _line(self, crawl: Crawl, rate: float, now_s: float) -> str:
         standing = crawl.frontier.standings()

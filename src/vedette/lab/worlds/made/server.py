@@ -268,12 +268,10 @@ def start_server(
 
 def _handle_of(process: subprocess.Popen[bytes], world: str) -> ServerHandle:
     line = process.stdout.readline() if process.stdout is not None else b""
-    if not line:
+    told = json.loads(line) if line else {"fault": f"the server of {world} ended before it had started"}
+    if "fault" in told:
         process.communicate()
-        raise VedetteError(
-            f"the server of {world} did not start (exit code {process.returncode}); its own message is above"
-        )
-    told = json.loads(line)
+        raise UsageError(told["fault"]) if process.returncode == UsageError.exit_code else VedetteError(told["fault"])
     return ServerHandle(told["port"], told["hosts"], read_clock(told["clock"]), process)
 
 
@@ -317,7 +315,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parent=options.parent,
         )
     except VedetteError as fault:
-        sys.stderr.write(f"{fault}\n")
+        sys.stdout.write(json.dumps({"fault": str(fault)}) + "\n")
         return fault.exit_code
     return 0
 

@@ -1,0 +1,58 @@
+"""Numbers that look random and are not: every fact of the made web is a hash of where and when it stands.
+
+``mix`` is the finaliser of splitmix64 (Steele, Lea & Flood 2014); ``mix_all`` does the same to an array, to the same
+bits, so that a fact asked for one page and one computed for a million pages never disagree.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+__all__ = ["MASK", "OFFSET", "STEP", "Words", "draws", "fraction", "key_of", "mix", "mix_all"]
+
+Words = npt.NDArray[np.uint64]
+
+MASK = (1 << 64) - 1
+_GAP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+STEP, OFFSET = 0x5851F42D4C957F2D, 0x14057B7EF767814F
+"""Knuth's linear congruential generator modulo 2 ** 64; the upper half of its states is good enough to pick words."""
+
+
+def mix(word: int) -> int:
+    """A thoroughly stirred copy of a 64-bit word; what overflows is cut off."""
+    word = (word + _GAP) & MASK
+    word = ((word ^ (word >> 30)) * _FIRST) & MASK
+    word = ((word ^ (word >> 27)) * _SECOND) & MASK
+    return word ^ (word >> 31)
+
+
+def mix_all(words: Words) -> Words:
+    """``mix`` of every word; unsigned arrays cut off what overflows by themselves.
+
+    >>> mix_all(np.array([7], dtype=np.uint64)).tolist() == [mix(7)]
+    True
+    """
+    words = words + np.uint64(_GAP)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(_FIRST)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(_SECOND)
+    return words ^ (words >> np.uint64(31))
+
+
+def key_of(*parts: int | str) -> int:
+    """A 64-bit key for a thing with a name, such as one host of the world with a seed."""
+    return xxhash.xxh64_intdigest("/".join(map(str, parts)).encode("utf-8", "surrogatepass"))
+
+
+def fraction(word: int) -> float:
+    """The upper 53 bits as a number in [0, 1)."""
+    return (word >> 11) * 2.0**-53
+
+
+def draws(key: int) -> Iterator[int]:
+    """An endless stream of 32-bit numbers, for work where one ``mix`` per number would cost too much."""
+    state = mix(key)
+    while True:
+        state = (state * STEP + OFFSET) & MASK
+        yield state >> 32
