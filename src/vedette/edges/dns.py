@@ -31,13 +31,14 @@ def look_up(host: str) -> Lookup:
         return Lookup(host, (str(ip_address(literal)),))
     except ValueError:
         pass
-    if literal.rstrip(".").endswith(".invalid"):  # RFC 6761: never exists, whatever a resolver says
+    # RFC 6761: .invalid never exists, whatever a resolver says; and a resolver would stop reading at a NUL.
+    if literal.rstrip(".").lower().rpartition(".")[2] == "invalid" or "\0" in literal:
         return Lookup(host, (), Failure.NAME)
     try:
         found = socket.getaddrinfo(literal, None, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
         return Lookup(host, (), Failure.NAME if error.errno in _NO_SUCH_NAME else Failure.RESOLVER)
-    except (OSError, UnicodeError):
+    except (OSError, ValueError):  # such as a label of more than 63 characters
         return Lookup(host, (), Failure.NAME)
     return Lookup(host, tuple(dict.fromkeys(str(entry[4][0]) for entry in found)))
 
@@ -49,7 +50,7 @@ class Resolver:
     """
 
     def __init__(self, threads: int = 16) -> None:
-        self._names: SimpleQueue[str] = SimpleQueue()
+        self._names: SimpleQueue[str | None] = SimpleQueue()
         self._answers: SimpleQueue[Lookup] = SimpleQueue()
         self._threads = threads
         self._lock = Lock()
@@ -82,12 +83,16 @@ class Resolver:
     def close(self) -> None:
         """Forget what is under way."""
         with self._lock:
+            if self._closed:
+                return
             self._closed = True
             os.close(self.fd)
+        for _ in range(self._started):
+            self._names.put(None)
 
     def _work(self) -> None:
-        while not self._closed:
-            answer = look_up(self._names.get())
+        while (host := self._names.get()) is not None and not self._closed:
+            answer = look_up(host)
             with self._lock:
                 if not self._closed:
                     self._answers.put(answer)

@@ -5,11 +5,14 @@ before it came here. Each request is pinned to an address that was resolved, che
 """
 
 import os
+import re
 import select
 import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import takewhile
+from math import ceil
 
 import pycurl
 
@@ -33,6 +36,7 @@ _FAILURES = {
     pycurl.E_SEND_ERROR: Failure.RESET,
     pycurl.E_RECV_ERROR: Failure.RESET,
 }
+_FINAL_STATUS = re.compile(rb"HTTP/[\d.]+ (?!1\d\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class _Transfer:
     ask: Ask
     started_s: float
     head: list[bytes] = field(default_factory=list)
-    body: list[bytes] = field(default_factory=list)
+    body: bytearray = field(default_factory=bytearray)  # not a list: a body may come byte by byte
 
 
 class Client:
@@ -89,7 +93,7 @@ class Client:
         literal = f"[{route.address}]" if ":" in route.address else route.address
         curl.setopt(pycurl.CONNECT_TO, [f"::{literal}:{route.port}"])
         curl.setopt(pycurl.HEADERFUNCTION, transfer.head.append)
-        curl.setopt(pycurl.WRITEFUNCTION, transfer.body.append)
+        curl.setopt(pycurl.WRITEFUNCTION, transfer.body.extend)
         self._transfers[curl] = transfer
         self._multi.add_handle(curl)
 
@@ -120,11 +124,12 @@ class Client:
     def _fresh(self) -> pycurl.Curl:
         curl = pycurl.Curl()
         curl.setopt(pycurl.NOSIGNAL, 1)
+        curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
         curl.setopt(pycurl.PATH_AS_IS, 1)
         curl.setopt(pycurl.PROXY, "")
         curl.setopt(pycurl.FOLLOWLOCATION, 0)
-        curl.setopt(pycurl.CONNECTTIMEOUT_MS, int(self._limits.connect_timeout_s * 1000))
-        curl.setopt(pycurl.TIMEOUT_MS, int(self._limits.timeout_s * 1000))
+        curl.setopt(pycurl.CONNECTTIMEOUT_MS, ceil(self._limits.connect_timeout_s * 1000))
+        curl.setopt(pycurl.TIMEOUT_MS, ceil(self._limits.timeout_s * 1000))
         curl.setopt(pycurl.MAXFILESIZE_LARGE, self._limits.body_bytes)
         if self._roots:
             curl.setopt(pycurl.CAINFO, self._roots)
@@ -155,6 +160,9 @@ class Client:
         self._multi.remove_handle(curl)
         transfer = self._transfers.pop(curl)
         outcome = self._outcome(transfer, curl, code, text)
+        # The idle handle still refers to both, until its next request.
+        transfer.head.clear()
+        transfer.body.clear()
         self._idle.append(curl)
         return outcome
 
@@ -164,8 +172,8 @@ class Client:
             failure = _FAILURES.get(code, Failure.PROTOCOL)
             return NoAnswer(ask.url, ask.purpose, failure, text, transfer.started_s, ended_s)
         headers = _read_head(transfer.head)
-        coding = next((value for name, value in headers if name == "content-encoding"), "")
-        body = decode(b"".join(transfer.body), coding, self._limits.body_bytes)
+        coding = ", ".join(value for name, value in headers if name == "content-encoding")
+        body = decode(bytes(transfer.body), coding, self._limits.body_bytes)
         if isinstance(body, Failure):
             return NoAnswer(ask.url, ask.purpose, body, f"Content-Encoding {coding}", transfer.started_s, ended_s)
         status, address = curl.getinfo(pycurl.RESPONSE_CODE), curl.getinfo(pycurl.PRIMARY_IP)
@@ -173,9 +181,9 @@ class Client:
 
 
 def _read_head(lines: list[bytes]) -> Headers:
-    """The headers of the final answer: those after the last status line."""
-    last = max((row for row, line in enumerate(lines) if line.startswith(b"HTTP/")), default=-1)
-    pairs = (line.decode("latin-1").partition(":") for line in lines[last + 1 :])
+    """The headers of the final answer: neither those of 1xx answers before it nor the trailers after its body."""
+    final = next((row for row, line in enumerate(lines) if _FINAL_STATUS.match(line)), len(lines))
+    pairs = (line.decode("latin-1").partition(":") for line in takewhile(bytes.strip, lines[final + 1 :]))
     return tuple((name.strip().lower(), value.strip()) for name, colon, value in pairs if colon)
 
 

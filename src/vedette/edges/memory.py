@@ -1,5 +1,6 @@
 """The state of a crawl in memory: for the lab, and for tests that need no disk."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from vedette.facts import Origin, Page, fingerprint
@@ -16,8 +17,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._seen: dict[str, Seen] = {}
         self._pages: dict[str, Page] = {}
-        self._refused: dict[str, Refuse] = {}
-        self._failed: dict[str, GiveUp] = {}
+        self._ends: dict[str, Keep | Refuse | GiveUp] = {}
         self._robots: dict[Origin, RobotsState] = {}
 
     def keep(self, commands: Iterable[Kept]) -> None:
@@ -25,13 +25,13 @@ class MemoryStore:
         for command in commands:
             match command:
                 case Remember(urls):
-                    self._seen.update((seen.url, seen) for seen in urls)
+                    for seen in urls:
+                        self._seen.setdefault(seen.url, seen)
                 case Keep(page):
                     self._pages[page.url] = page
-                case Refuse(url):
-                    self._refused[url] = command
-                case GiveUp(url):
-                    self._failed[url] = command
+                    self._ends[page.url] = command
+                case Refuse(url) | GiveUp(url):
+                    self._ends[url] = command
                 case KeepRobots(origin, state):
                     self._robots[origin] = state
 
@@ -42,14 +42,14 @@ class MemoryStore:
         """What was kept so far."""
         if not self._seen:
             return None
-        done = {*self._pages, *self._refused, *self._failed}
-        waiting = tuple(seen for url, seen in self._seen.items() if url not in done)
+        waiting = tuple(seen for url, seen in self._seen.items() if url not in self._ends)
         return Known(frozenset(map(fingerprint, self._seen)), waiting, dict(self._robots))
 
     def counts(self) -> Counts:
         """Numbers for people."""
-        ended = len(self._pages), len(self._refused), len(self._failed)
-        return Counts(len(self._seen), len(self._seen) - sum(ended), *ended)
+        by_kind = Counter(map(type, self._ends.values()))
+        ended = by_kind[Keep], by_kind[Refuse], by_kind[GiveUp]
+        return Counts(len(self._seen), len(self._seen) - len(self._ends), *ended)
 
     def pages(self) -> Iterator[Page]:
         """Every fetched page, in the order in which its URL was first seen."""

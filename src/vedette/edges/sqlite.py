@@ -6,10 +6,11 @@ partition. What is committed survives kill -9; what is not is fetched again.
 
 import fcntl
 import json
+import re
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -54,6 +55,10 @@ CREATE TABLE robots (
   state TEXT NOT NULL
 ) STRICT;
 """
+_PAGES = (
+    "SELECT url, depth, status, fetched_s, title, links, body, content_type, etag, last_modified, location "
+    "FROM page JOIN url USING (id) ORDER BY id"
+)
 
 
 class SqliteStore:
@@ -61,21 +66,25 @@ class SqliteStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        with _said_plainly(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            self._lock = _hold(folder)
+        with _said_plainly(folder), ExitStack() as held:
             _check_format(folder)
-            self._db = sqlite3.connect(folder / "state.db", isolation_level=None)
+            folder.mkdir(parents=True, exist_ok=True)
+            held.enter_context(_hold(folder))
+            _check_format(folder)  # again: whoever held it until now may have raised it
+            _write_format(folder)
+            self._db = held.enter_context(closing(sqlite3.connect(folder / "state.db", isolation_level=None)))
             self._open_database()
             rows = self._db.execute("SELECT id, url FROM url")
             self._ids: dict[int, int] = {fingerprint(url): row for row, url in rows}
+            self._held = held.pop_all()
 
     def _open_database(self) -> None:
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
+        # Whether it may be written to is tried before anything is fetched, not after.
+        self._db.executescript("BEGIN; PRAGMA user_version = 0; ROLLBACK")
         if not self._db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'url'").fetchone():
             self._db.executescript(f"BEGIN; {_SCHEMA} COMMIT")
-            (self.folder / "format").write_text(f"{FORMAT}\n")
 
     def keep(self, commands: Iterable[Kept]) -> None:
         """Take note; durable with the next ``commit``."""
@@ -106,23 +115,20 @@ class SqliteStore:
 
     def counts(self) -> Counts:
         """Numbers for people."""
-        by_state = dict(self._db.execute("SELECT state, count(*) FROM url GROUP BY state"))
+        with _said_plainly(self.folder):
+            by_state = dict(self._db.execute("SELECT state, count(*) FROM url GROUP BY state"))
         return Counts(sum(by_state.values()), *(by_state.get(state, 0) for state in range(4)))
 
     def pages(self) -> Iterator[Page]:
         """Every fetched page, in the order in which its URL was first seen."""
-        rows = self._db.execute(
-            "SELECT url, depth, status, fetched_s, title, links, body, content_type, etag, last_modified, location "
-            "FROM page JOIN url USING (id) ORDER BY id"
-        )
-        for url, depth, status, fetched_s, title, links, body, *rest in rows:
-            yield Page(url, depth, status, fetched_s, title, _unpack(links), zlib.decompress(body), *rest)
+        with _said_plainly(self.folder):
+            for url, depth, status, fetched_s, title, links, body, *rest in self._db.execute(_PAGES):
+                yield Page(url, depth, status, fetched_s, title, _unpack(links), zlib.decompress(body), *rest)
 
     def close(self) -> None:
         """Commit and let go of the folder."""
-        self.commit()
-        self._db.close()
-        self._lock.close()
+        with self._held:
+            self.commit()
 
     def _keep(self, command: Kept) -> None:
         match command:
@@ -140,10 +146,12 @@ class SqliteStore:
                 self._db.execute("INSERT OR REPLACE INTO robots VALUES (?, ?, ?)", row)
 
     def _remember(self, seen: Seen) -> None:
-        row = len(self._ids) + 1
-        self._ids[fingerprint(seen.url)] = row
+        name, row = fingerprint(seen.url), len(self._ids) + 1
+        if name in self._ids:
+            return
         values = (row, partition_of(origin_of(seen.url).host), seen.url, seen.depth)
         self._db.execute("INSERT INTO url (id, partition, url, depth) VALUES (?, ?, ?, ?)", values)
+        self._ids[name] = row
 
     def _keep_page(self, page: Page) -> None:
         row = self._end(page.url, _FETCHED, None)
@@ -161,7 +169,7 @@ class SqliteStore:
 
 
 def _hold(folder: Path) -> IO[str]:
-    lock = (folder / "lock").open("w")
+    lock = (folder / "lock").open("a")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -173,13 +181,21 @@ def _hold(folder: Path) -> IO[str]:
 def _check_format(folder: Path) -> None:
     """Refuse a folder that a newer Vedette wrote, before anything in it is touched."""
     path = folder / "format"
-    text = path.read_text().strip() if path.exists() else str(FORMAT)
-    if not text.isdigit():
+    text = path.read_text("utf-8", "replace").strip() if path.exists() else str(FORMAT)
+    if not re.fullmatch("[1-9][0-9]{0,8}", text):
         raise StoreCorrupt(f'{path} says "{text[:40]}" where a format number should be: this is no data folder')
     if int(text) > FORMAT:
         raise StoreNewer(
             f"{folder} has format {text}, and this vedette knows formats up to {FORMAT}: use a newer vedette"
         )
+
+
+def _write_format(folder: Path) -> None:
+    """Before there is anything that it speaks of, and in one step: no crash leaves a folder of unknown format."""
+    if not (folder / "format").exists():
+        draft = folder / "format.new"
+        draft.write_text(f"{FORMAT}\n", "utf-8")
+        draft.replace(folder / "format")
 
 
 @contextmanager
@@ -191,7 +207,7 @@ def _said_plainly(folder: Path) -> Iterator[None]:
         raise StoreError(
             f"{folder}: {error}; nothing committed is lost: make room or set permissions, then run again"
         ) from error
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, zlib.error, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise StoreCorrupt(f"{folder}/state.db cannot be read ({error}): restore it, or name another folder") from error
     except OSError as error:
         raise StoreError(f"{folder}: {error.strerror or error}: name a folder that you may write to") from error

@@ -7,6 +7,9 @@ from vedette.facts import Failure
 __all__ = ["decode"]
 
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
+_GZIP_MAGIC = b"\x1f\x8b"
+# What is left over after a member is copied once for each, so a body of many tiny members is fed in small pieces.
+_PIECE_BYTES = 8192
 
 
 def decode(raw: bytes, coding: str, limit_bytes: int) -> bytes | Failure:
@@ -19,28 +22,29 @@ def decode(raw: bytes, coding: str, limit_bytes: int) -> bytes | Failure:
     >>> decode(zlib.compress(b"a" * 101), "deflate", 100)
     <Failure.TOO_LARGE: 'answer too large'>
     """
-    coding = coding.strip().lower()
-    if coding in {"", "identity"}:
+    codings = [name for name in (part.strip().lower() for part in coding.split(",")) if name not in {"", "identity"}]
+    if not codings:
         return raw if len(raw) <= limit_bytes else Failure.TOO_LARGE
-    if coding not in {"gzip", "x-gzip", "deflate"}:
+    if len(codings) > 1 or codings[0] not in {"gzip", "x-gzip", "deflate"}:
         return Failure.PROTOCOL
-    return _unpack(raw, limit_bytes) if raw else b""
+    try:
+        return _unpack(raw, limit_bytes) if raw else b""
+    except zlib.error:
+        return Failure.PROTOCOL
 
 
 def _unpack(raw: bytes, limit_bytes: int) -> bytes | Failure:
-    parts: list[bytes] = []
-    room = limit_bytes
-    while raw:
+    """All members, one after the other; bytes after the last one are padding, as browsers see it."""
+    out = bytearray()
+    start = 0
+    while start == 0 or raw.startswith(_GZIP_MAGIC, start):
         member = zlib.decompressobj(_GZIP_OR_ZLIB)
-        try:
-            parts.append(member.decompress(raw, room + 1))
-        except zlib.error:
-            # Bytes after a whole member are padding, as browsers see it; nonsense at the start is no answer.
-            return b"".join(parts) if parts else Failure.PROTOCOL
-        room -= len(parts[-1])
-        if room < 0:
-            return Failure.TOO_LARGE
-        if not member.eof:
-            return Failure.RESET
-        raw = member.unused_data
-    return b"".join(parts)
+        while not member.eof:
+            if start >= len(raw):
+                return Failure.RESET
+            piece = raw[start : start + _PIECE_BYTES]
+            out += member.decompress(piece, limit_bytes - len(out) + 1)
+            if len(out) > limit_bytes:
+                return Failure.TOO_LARGE
+            start += len(piece) - len(member.unused_data)
+    return bytes(out)

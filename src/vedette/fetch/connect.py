@@ -9,14 +9,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from ada_url import URL, check_url
+
 from vedette.errors import UsageError
 from vedette.facts import Origin
 
 __all__ = ["Detour", "Route", "detour_for", "read_detour"]
 
 _SHAPE = re.compile(
-    r"(?P<host>\[[^\]]*\]|[^:\s]+):(?P<port>\*|\d{1,5})=(?P<address>\[[^\]]*\]|[^:\s]+):(?P<to>\d{1,5})"
+    r"(?P<host>\[[^\]]*\]|[^:\s]+):(?P<port>\*|\d{1,5})=(?P<address>\[[^\]]*\]|[^:\s]+):(?P<to>\d{1,5})",
+    re.ASCII,
 )
+_NOT_IN_HOST = frozenset("/?#@\\*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +61,23 @@ def read_detour(text: str) -> Detour:
             "(* for any host or port), or @FILE with one a line"
         )
     port = None if match["port"] == "*" else _port(match["port"], text)
-    return Detour(match["host"].lower(), port, Route(_address(match["address"], text), _port(match["to"], text)))
+    return Detour(_host(match["host"], text), port, Route(_address(match["address"], text), _port(match["to"], text)))
 
 
 def detour_for(origin: Origin, detours: Iterable[Detour]) -> Route | None:
     """Where the first fitting rule leads, if any fits."""
     return next((detour.to for detour in detours if detour.takes(origin)), None)
+
+
+def _host(written: str, text: str) -> str:
+    """A host as URLs have it, so that a rule never fails to fit for its spelling."""
+    if written == "*":
+        return written
+    star = "*." if written.startswith("*.") else ""
+    name = written.removeprefix(star)
+    if not name.isprintable() or not _NOT_IN_HOST.isdisjoint(name) or not check_url(f"http://{name}/"):
+        raise UsageError(f'--connect-to "{text}": {written} is no host; write a name, *.name or *')
+    return star + URL(f"http://{name}/").hostname
 
 
 def _port(digits: str, text: str) -> int:

@@ -1,13 +1,14 @@
 """How long a server is left alone after an answer: the one rule of politeness.
 
 The gap runs from the end of the previous answer. A host rests for the longest of the operator's delay and its
-robots.txt's crawl-delay; after 429 or 503 for as long as Retry-After says, and longer with each repetition where it
-says nothing. An address rests for the smaller ``address_delay`` whichever of its hosts was asked.
+robots.txt's crawl-delay; after 429, 503 or no answer also at least for a back-off that doubles with each repetition,
+and for what Retry-After says, up to a day. An address rests for the smaller ``address_delay`` whichever of its hosts
+was asked. An answer that was too large did come: it is no sign of strain.
 """
 
 from dataclasses import dataclass
 
-from vedette.facts import Answer, Outcome
+from vedette.facts import Answer, Failure, Outcome
 from vedette.fetch.retry_headers import retry_after_s
 
 __all__ = ["FRESH", "Rest", "Strain", "rest_after"]
@@ -52,7 +53,9 @@ def rest_after(
 
 
 def _strained(outcome: Outcome) -> bool:
-    return not isinstance(outcome, Answer) or outcome.status in {429, 503}
+    if isinstance(outcome, Answer):
+        return outcome.status in {429, 503}
+    return outcome.failure is not Failure.TOO_LARGE
 
 
 def _trouble(outcome: Outcome) -> str:

@@ -7,19 +7,19 @@ marked ``nofollow`` is left out. The numbers of links and the lengths of strings
 import re
 from dataclasses import dataclass
 
-from selectolax.lexbor import LexborHTMLParser
+from vedette.parse.charsets import codec_of
+from vedette.parse.tags import Tag, tags
 
 __all__ = ["Reading", "decode_text", "is_html", "read_html"]
 
 MOST_LINKS = 10_000
+MOST_METAS = 100
 LONGEST_HREF = 8_192
 LONGEST_TITLE = 1_024
 
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}["']?\s{0,9}([\w.:-]{1,40})""", re.IGNORECASE)
-_HEADER_CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
+_HEADER_CHARSET = re.compile(r"""charset\s*+=\s*+["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16-be"), (b"\xff\xfe", "utf-16-le"))
-# What pages call Latin-1 or ASCII is Windows-1252 to every browser (WHATWG Encoding).
-_LATIN = frozenset({"iso-8859-1", "iso8859-1", "latin-1", "latin1", "ascii", "us-ascii"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +37,30 @@ def is_html(content_type: str, body: bytes) -> bool:
     kind = content_type.partition(";")[0].strip().lower()
     if kind:
         return kind in {"text/html", "application/xhtml+xml"}
-    return body[:512].lstrip().lower().startswith((b"<!doctype html", b"<html", b"<head", b"<body"))
+    return (
+        body[:512]
+        .removeprefix(b"\xef\xbb\xbf")
+        .lstrip()
+        .lower()
+        .startswith((b"<!doctype html", b"<html", b"<head", b"<body"))
+    )
 
 
 def decode_text(body: bytes, content_type: str) -> str:
     """The text of a page: byte-order mark, then the header's charset, then the page's own, then UTF-8."""
-    for mark, charset in _BYTE_ORDER_MARKS:
+    for mark, codec in _BYTE_ORDER_MARKS:
         if body.startswith(mark):
-            return body[len(mark) :].decode(charset, "replace")
+            return body[len(mark) :].decode(codec, "replace")
     named = _HEADER_CHARSET.search(content_type)
-    inside = None if named else _CHARSET.search(body[:1024])
-    charset = named[1] if named else inside[1].decode("ascii", "replace") if inside else "utf-8"
-    charset = "windows-1252" if charset.lower() in _LATIN else charset
-    try:
-        return body.decode(charset, "replace")
-    except (LookupError, ValueError):
-        return body.decode("utf-8", "replace")
+    codec = (codec_of(named[1]) if named else None) or _declared(body) or "utf-8"
+    return body.decode(codec, "replace")
+
+
+def _declared(body: bytes) -> str | None:
+    """What the page says of itself; it cannot be UTF-16, or this could not have been read (WHATWG HTML 13.2.3.2)."""
+    inside = _CHARSET.search(body[:1024])
+    codec = codec_of(inside[1].decode("latin-1")) if inside else None
+    return "utf-8" if codec in {"utf-16-le", "utf-16-be"} else codec
 
 
 def read_html(text: str) -> Reading:
@@ -61,29 +69,38 @@ def read_html(text: str) -> Reading:
     >>> read_html("<title> A  page </title><a href='/b'>b</a><a rel='x nofollow' href='/c'>c</a>")
     Reading(title='A page', links=('/b',), base=None, robots_meta=())
     """
-    tree = LexborHTMLParser(text)
-    title = tree.css_first("title")
-    base = tree.css_first("base[href]")
-    return Reading(
-        title=" ".join(title.text()[: 4 * LONGEST_TITLE].split())[:LONGEST_TITLE] if title else "",
-        links=_links(tree),
-        base=(base.attributes.get("href") or None) if base else None,
-        robots_meta=_metas(tree),
-    )
+    title = base = None
+    links: dict[str, None] = {}
+    metas: list[tuple[str, str]] = []
+    for tag in tags(text):
+        if tag.name in {"a", "area"}:
+            _add_link(tag, links)
+        elif tag.name == "meta":
+            _add_meta(tag, metas)
+        elif tag.name == "base":
+            base = _href(tag) if base is None else base
+        elif title is None and not tag.in_svg:
+            title = _title(tag)
+    return Reading(title or "", tuple(links), base or None, tuple(metas))
 
 
-def _links(tree: LexborHTMLParser) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for node in tree.css("a[href], area[href]"):
-        attributes = node.attributes
-        href = attributes["href"] or ""
-        if len(href) <= LONGEST_HREF and "nofollow" not in (attributes.get("rel") or "").lower().split():
-            found[href] = None
-        if len(found) >= MOST_LINKS:
-            break
-    return tuple(found)
+def _add_link(tag: Tag, links: dict[str, None]) -> None:
+    href = _href(tag) if len(links) < MOST_LINKS else None
+    if href is not None and "nofollow" not in (tag.get("rel") or "").lower().split():
+        links[href] = None
 
 
-def _metas(tree: LexborHTMLParser) -> tuple[tuple[str, str], ...]:
-    pairs = ((node.attributes.get("name"), node.attributes["content"]) for node in tree.css("meta[name][content]"))
-    return tuple((name, content or "") for name, content in pairs if name)[:100]
+def _add_meta(tag: Tag, metas: list[tuple[str, str]]) -> None:
+    name, content = tag.get("name"), tag.get("content")
+    if name and content is not None and len(metas) < MOST_METAS:
+        metas.append((name, content))
+
+
+def _href(tag: Tag) -> str | None:
+    """Where a link or base points to; a longer one is nobody's address, and would be paid for with every link."""
+    href = tag.get("href")
+    return href if href is not None and len(href) <= LONGEST_HREF else None
+
+
+def _title(tag: Tag) -> str:
+    return " ".join(tag.text[: 4 * LONGEST_TITLE].split())[:LONGEST_TITLE]

@@ -1,0 +1,51 @@
+"""What a request says about itself."""
+
+import gzip
+
+import pytest
+
+from vedette.facts import Purpose
+from vedette.fetch.body import decode
+from vedette.fetch.request import PRODUCT, page_headers, user_agent
+
+
+@pytest.mark.parametrize(
+    ("contact", "agent"),
+    [
+        ("ops@example.org", "vedette/1.2 (+mailto:ops@example.org)"),
+        ("https://example.org/bot", "vedette/1.2 (+https://example.org/bot)"),
+        ("", "vedette/1.2"),
+    ],
+)
+def test_who_asks(contact: str, agent: str) -> None:
+    """Product, version and a way to complain, in the form that crawlers use."""
+    assert user_agent("1.2", contact) == agent
+
+
+def test_the_product_is_what_robots_txt_may_name() -> None:
+    """The name before the slash is the one that robots.txt rules are looked up by, in letters RFC 9309 allows."""
+    assert user_agent("1.2", "").partition("/")[0] == PRODUCT
+    assert PRODUCT.replace("-", "").replace("_", "").isalpha()
+
+
+@pytest.mark.parametrize("purpose", ["page", "robots"])
+def test_headers(purpose: Purpose) -> None:
+    """Each header is sent once, under a lower-case name, with the agent as given."""
+    headers = dict(page_headers(purpose, "me/1"))
+    assert len(headers) == len(page_headers(purpose, "me/1"))
+    assert headers["user-agent"] == "me/1"
+    assert all(name == name.lower() for name in headers)
+
+
+def test_only_codings_that_can_be_undone() -> None:
+    """A server is asked for no coding that would make its answer unreadable."""
+    packers = {"gzip": gzip.compress}
+    codings = dict(page_headers("page", "me/1"))["accept-encoding"].split(",")
+    assert [decode(packers[coding.strip()](b"text"), coding, 100) for coding in codings] == [b"text"] * len(codings)
+
+
+def test_each_purpose_asks_for_its_kind() -> None:
+    """Pages are wanted as HTML, robots.txt as plain text; anything else is taken too."""
+    accepts = [dict(page_headers(purpose, "me/1"))["accept"] for purpose in ("page", "robots")]
+    assert [accept.partition(",")[0] for accept in accepts] == ["text/html", "text/plain"]
+    assert all("*/*" in accept for accept in accepts)
