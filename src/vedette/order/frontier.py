@@ -3,10 +3,14 @@
 Each host has one queue, ordered by worth, and is asked for one thing at a time. A heap holds the earliest time at
 which each host may be asked again; its root is the only thing that is ever waited for, so a slow or blocked host
 costs the others nothing. Hosts that share an address stand in line for it: the line is the address's own entry in
-the heap.
+the heap. A thing that may not be asked for yet waits outside its queue, and its host goes on meanwhile.
+
+A *held* host is asked for nothing but *urgent* things, those of infinite worth: what somebody else waits for must get
+through, or two hosts that wait for each other would wait for ever.
 
 Invariants (asserted where they could break):
-1. a host is *idle* (empty queue), *timed* (in the heap), *in line* (at its address), *held* or *busy*: exactly one;
+1. a host is *idle* (empty queue), *timed* (in the heap), *in line* (at its address), *held* (and nothing urgent) or
+   *busy*: exactly one;
 2. a busy host has exactly one thing out, and at most one host of an address is busy;
 3. a timed host is never taken before its time, nor a host before its address's time.
 
@@ -16,6 +20,7 @@ The frontier knows no clock and no rules: ``ready_s`` values are handed in by wh
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from math import inf
 from typing import Generic, Literal, TypeVar
 
 __all__ = ["Frontier", "Standing", "Taken"]
@@ -37,13 +42,15 @@ class _Gate:
 
 @dataclass(slots=True)
 class _Queue(Generic[Item]):
-    """A host: its things to ask for, best first, and when it may be asked."""
+    """A host: its things to ask for, best first, how many more may not be asked for yet, and when it may be asked."""
 
     host: str
     gate: _Gate
     ready_s: float
     things: list[tuple[float, int, Item]] = field(default_factory=list)
+    later: int = 0
     standing: Standing = "idle"
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +81,7 @@ class Frontier(Generic[Item]):
         self._queues: dict[str, _Queue[Item]] = {}
         self._gates: dict[str, _Gate] = {}
         self._heap: list[tuple[float, int, _Gate | str]] = []
+        self._later: list[tuple[float, int, float, Taken[Item]]] = []
         self._number = 0
         self._size = 0
         self._busy = 0
@@ -91,24 +99,23 @@ class Frontier(Generic[Item]):
 
     def open(self, host: str, address: str, ready_s: float) -> None:
         """A host comes into play at an address, and may be asked from ``ready_s`` on."""
+        assert host not in self._queues, f"{host} is open already"
         gate = self._gates.setdefault(address, _Gate(address))
         self._queues[host] = _Queue(host, gate, ready_s)
 
     def add(self, host: str, item: Item, worth: float) -> None:
-        """One more thing to ask an open host for."""
-        queue = self._queues[host]
-        heappush(queue.things, (-worth, self._count(), item))
+        """One more thing to ask an open host for; infinite worth makes it urgent."""
         self._size += 1
-        if queue.standing == "idle":
-            self._time(queue)
+        self._line_up(self._queues[host], item, worth)
 
     def take(self, now_s: float) -> Taken[Item] | None:
         """The best thing of a host whose time, and whose address's time, has come; None if there is none."""
+        self._bring_back(now_s)
         while self._heap and self._heap[0][0] <= now_s:
             entry = heappop(self._heap)[2]
             queue: _Queue[Item] | None
             if isinstance(entry, _Gate):
-                queue = self._next_in_line(entry)
+                queue = self._next_in_line(entry, now_s)
             else:
                 queue = self._at_gate(self._queues[entry], now_s)
             if queue is not None:
@@ -119,42 +126,38 @@ class Frontier(Generic[Item]):
         """The answer came: when the host, and its address, may be asked again (``hold``: not before ``release``)."""
         queue = self._free(host)
         queue.gate.ready_s = max(queue.gate.ready_s, address_ready_s)
-        queue.ready_s = ready_s
-        if hold:
-            queue.standing = "held"
-        else:
-            self._time(queue)
-        self._time_gate(queue.gate)
+        queue.ready_s, queue.held = ready_s, hold
+        self._go_on(queue)
 
     def put_back(self, taken: Taken[Item], worth: float, ready_s: float) -> None:
-        """Nothing was asked: the thing returns to its queue, and the host waits until ``ready_s``."""
+        """Nothing was asked, and the thing may not be asked for before ``ready_s``; the host goes on without it."""
         queue = self._free(taken.host)
-        heappush(queue.things, (-worth, self._count(), taken.item))
+        queue.later += 1
         self._size += 1
-        queue.ready_s = max(queue.ready_s, ready_s)
-        self._time(queue)
-        self._time_gate(queue.gate)
+        heappush(self._later, (ready_s, self._count(), worth, taken))
+        self._go_on(queue)
 
     def drop(self, taken: Taken[Item]) -> None:
         """Nothing was asked and the thing does not return; the host goes on as if it had not been taken."""
-        queue = self._free(taken.host)
-        self._time(queue)
-        self._time_gate(queue.gate)
+        self._go_on(self._free(taken.host))
 
     def release(self, host: str, ready_s: float) -> None:
-        """A held host may be asked from ``ready_s`` on; any other stays as it is."""
+        """A held host may be asked for everything again, from ``ready_s`` on; any other stays as it is."""
         queue = self._queues.get(host)
-        if queue is not None and queue.standing == "held":
+        if queue is not None and queue.held:
+            queue.held = False
             queue.ready_s = max(queue.ready_s, ready_s)
-            self._time(queue)
+            if queue.standing == "held":
+                self._time(queue)
 
     def next_s(self) -> float | None:
         """The earliest time at which ``take`` may bring something that it does not bring now."""
-        return self._heap[0][0] if self._heap else None
+        return min((heap[0][0] for heap in (self._heap, self._later) if heap), default=None)
 
     def waiting(self, host: str) -> int:
-        """How many things wait in a host's queue."""
-        return len(self._queues[host].things) if host in self._queues else 0
+        """How many things wait for a host, whether they may be asked for now or later."""
+        queue = self._queues.get(host)
+        return len(queue.things) + queue.later if queue else 0
 
     def standings(self) -> Counter[Standing]:
         """How many hosts stand where; for people."""
@@ -164,9 +167,25 @@ class Frontier(Generic[Item]):
         self._number += 1
         return self._number
 
+    def _bring_back(self, now_s: float) -> None:
+        while self._later and self._later[0][0] <= now_s:
+            _, _, worth, taken = heappop(self._later)
+            queue = self._queues[taken.host]
+            queue.later -= 1
+            self._line_up(queue, taken.item, worth)
+
+    def _line_up(self, queue: _Queue[Item], item: Item, worth: float) -> None:
+        heappush(queue.things, (-worth, self._count(), item))
+        if queue.standing in {"idle", "held"}:
+            self._time(queue)
+
     def _time(self, queue: _Queue[Item]) -> None:
-        queue.standing = "timed" if queue.things else "idle"
-        if queue.things:
+        if not queue.things:
+            queue.standing = "idle"
+        elif queue.held and queue.things[0][0] != -inf:
+            queue.standing = "held"
+        else:
+            queue.standing = "timed"
             heappush(self._heap, (queue.ready_s, self._count(), queue.host))
 
     def _time_gate(self, gate: _Gate) -> None:
@@ -174,8 +193,15 @@ class Frontier(Generic[Item]):
             gate.timed = True
             heappush(self._heap, (gate.ready_s, self._count(), gate))
 
+    def _go_on(self, queue: _Queue[Item]) -> None:
+        self._time(queue)
+        self._time_gate(queue.gate)
+
     def _at_gate(self, queue: _Queue[Item], now_s: float) -> _Queue[Item] | None:
         gate = queue.gate
+        if queue.ready_s > now_s:  # a release made it wait longer
+            self._time(queue)
+            return None
         if not gate.busy and not gate.line and gate.ready_s <= now_s:
             return queue
         queue.standing = "in line"
@@ -183,9 +209,13 @@ class Frontier(Generic[Item]):
         self._time_gate(gate)
         return None
 
-    def _next_in_line(self, gate: _Gate) -> _Queue[Item]:
+    def _next_in_line(self, gate: _Gate, now_s: float) -> _Queue[Item] | None:
         gate.timed = False
-        return self._queues[gate.line.popleft()]
+        queue = self._queues[gate.line.popleft()]
+        if queue.ready_s <= now_s:
+            return queue
+        self._go_on(queue)  # a release made it wait longer, so it leaves the line
+        return None
 
     def _give(self, queue: _Queue[Item]) -> Taken[Item]:
         assert not queue.gate.busy, f"{queue.host}: its address {queue.gate.name} has something out already"

@@ -13,12 +13,13 @@ import numpy as np
 from vedette.decide import rng_for
 from vedette.discover.normalize import normalize, resolve
 from vedette.discover.scope import site_of
-from vedette.facts import Answer, Ask, Failure, NoAnswer, Outcome, Page, Refusal, fingerprint, origin_of
+from vedette.facts import Answer, Ask, Failure, NoAnswer, Origin, Outcome, Page, Refusal, fingerprint, origin_of
 from vedette.fetch import robots_state
 from vedette.fetch.connect import Route, detour_for
 from vedette.fetch.directives import from_headers, from_meta, merge
 from vedette.fetch.polite import rest_after
 from vedette.fetch.request import PRODUCT, page_headers
+from vedette.fetch.robots_state import RobotsState
 from vedette.order.frontier import Taken
 from vedette.order.policies.breadth import Breadth
 from vedette.order.unseen import Unseen
@@ -94,8 +95,7 @@ def _begin(crawl: Crawl, event: Begin, now_s: float) -> list[Command]:
     known = event.known or Known(frozenset(), (), {})
     crawl.known.update(known.fingerprints)
     crawl.robots.update(known.robots)
-    # An earlier run may have asked a moment ago: every host gets its full rest first.
-    crawl.first_ask_s = now_s + (crawl.rules.delay_s if event.known else 0.0)
+    crawl.resumed_s = now_s if event.known else None
     resumed = _queue(crawl, [(seen, 0) for seen in known.waiting], now_s)
     return resumed + _found(crawl, ((site.start, 0, 0) for site in crawl.rules.sites), now_s)
 
@@ -126,7 +126,7 @@ def _queue(crawl: Crawl, fresh: list[tuple[Seen, int]], now_s: float) -> list[Co
 
 
 def _worth(crawl: Crawl, fresh: list[tuple[Seen, int]], now_s: float) -> list[float]:
-    first = len(crawl.known)
+    first = len(crawl.known) - len(fresh)
     batch = Unseen(
         depth=np.array([seen.depth for seen, _ in fresh], dtype=np.int64),
         found=np.arange(first, first + len(fresh), dtype=np.int64),
@@ -138,18 +138,26 @@ def _worth(crawl: Crawl, fresh: list[tuple[Seen, int]], now_s: float) -> list[fl
 
 def _enqueue(crawl: Crawl, errand: Errand, now_s: float) -> list[Command]:
     """To the queue of the errand's host; an unknown host is looked up first."""
-    origin = origin_of(errand.url)
-    host = crawl.hosts.setdefault(origin.host, Host(origin.host))
+    host = _host_of(crawl, origin_of(errand.url))
     if host.closed:
         return _fail(crawl, errand, host.closed, now_s)
     if host.name in crawl.frontier:
         crawl.frontier.add(host.name, errand, errand.worth)
         return []
     host.unnamed.append(errand)
-    detour = detour_for(origin, crawl.rules.detours)
-    if detour:
-        return _named(crawl, Named(host.name, (detour.address,)), now_s)
+    if host.detour:
+        return _named(crawl, Named(host.name, (host.detour,)), now_s)
     return [Resolve(host.name)] if len(host.unnamed) == 1 else []
+
+
+def _host_of(crawl: Crawl, origin: Origin) -> Host:
+    """The host that answers for an origin: a port that the operator sent elsewhere is another server."""
+    if origin not in crawl.host_of:
+        detour = detour_for(origin, crawl.rules.detours)
+        address = detour.address if detour else None
+        name = f"{origin.host} at {address}" if address else origin.host
+        crawl.host_of[origin] = crawl.hosts.setdefault(name, Host(name, address))
+    return crawl.host_of[origin]
 
 
 def _named(crawl: Crawl, event: Named, now_s: float) -> list[Command]:
@@ -161,17 +169,26 @@ def _named(crawl: Crawl, event: Named, now_s: float) -> list[Command]:
     if not allowed:
         host.closed = event.failure or Failure.ADDRESS
         return [command for errand in errands for command in _fail(crawl, errand, host.closed, now_s)]
-    host.address, host.trouble = allowed[0], ""
-    crawl.frontier.open(host.name, host.address, max(now_s, crawl.first_ask_s))
+    host.address, host.rest_trouble = allowed[0], ""
+    crawl.frontier.open(host.name, host.address, max(now_s, _rested_s(crawl, errands)))
     for errand in errands:
         crawl.frontier.add(host.name, errand, errand.worth)
     return []
 
 
+def _rested_s(crawl: Crawl, errands: list[Errand]) -> float:
+    """When a host of a resumed crawl has had its full rest: the earlier run may have asked it at its very end."""
+    if crawl.resumed_s is None:
+        return 0.0
+    own_s = max(_delay_s(crawl, errand.url) for errand in errands)
+    told_s = max(crawl.robots_of(origin_of(errand.url)).crawl_delay_s or 0.0 for errand in errands)
+    return crawl.resumed_s + max(crawl.rules.address_delay_s, own_s, told_s)
+
+
 def _look_up_later(crawl: Crawl, host: Host, now_s: float) -> list[Command]:
     pause_s = min(FIRST_LOOKUP_PAUSE_S * 2.0**host.lookups, LONGEST_LOOKUP_PAUSE_S)
     host.lookups = min(host.lookups + 1, 16)
-    host.trouble = Failure.RESOLVER
+    host.rest_trouble = Failure.RESOLVER
     heappush(crawl.retries, (now_s + pause_s, host.name))
     return []
 
@@ -204,7 +221,7 @@ def _ask(crawl: Crawl, taken: Taken[Errand], now_s: float) -> list[Command]:
         crawl.tally.refusals[Refusal.ROBOTS] += 1
         return [Refuse(errand.url, Refusal.ROBOTS, verdict.rule)]
     if isinstance(verdict, robots_state.Wait):
-        crawl.hosts[taken.host].trouble = f"robots.txt: {verdict.why}"
+        crawl.hosts[taken.host].robots_trouble = f"robots.txt: {verdict.why}"
         crawl.frontier.put_back(taken, errand.worth, verdict.until_s)
         return []
     crawl.frontier.add(taken.host, errand, errand.worth)
@@ -229,9 +246,10 @@ def _send(crawl: Crawl, name: str, errand: Errand) -> list[Command]:
 def _came(crawl: Crawl, outcome: Outcome) -> list[Command]:
     """An answer, or none: the host rests, and what came is read."""
     origin = origin_of(outcome.url)
-    host = crawl.hosts[origin.host]
+    host = _host_of(crawl, origin)
     errand, host.out = host.out, None
-    assert errand is not None, f"{origin.host} had nothing out"
+    assert errand is not None, f"{host.name} had nothing out"
+    host.answered_s = outcome.ended_s
     crawl.pages_out -= errand.purpose == "page"
     if errand.robots_of is not None:
         commands = _robots_came(crawl, errand, outcome)
@@ -245,14 +263,17 @@ def _came(crawl: Crawl, outcome: Outcome) -> list[Command]:
         address_delay_s=crawl.rules.address_delay_s,
     )
     host.strain = rest.strain
-    if not host.robots_away:
-        host.trouble = rest.why if rest.strain.in_a_row else ""
+    host.rest_trouble = rest.why if rest.strain.in_a_row else ""
     crawl.frontier.done(host.name, rest.host_ready_s, rest.address_ready_s, hold=host.robots_away)
     return commands
 
 
 def _delay_s(crawl: Crawl, url: str) -> float:
-    site = site_of(url, crawl.rules.sites)
+    """The site's own delay, for its robots.txt too, which may lie outside its scope; else the operator's."""
+    host = origin_of(url).host
+    site = site_of(url, crawl.rules.sites) or next(
+        (s for s in crawl.rules.sites if origin_of(s.start).host == host), None
+    )
     own_s = site.delay_s if site else None
     return crawl.rules.delay_s if own_s is None else own_s
 
@@ -275,9 +296,9 @@ def _robots_came(crawl: Crawl, errand: Errand, outcome: Outcome) -> list[Command
 def _robots_hop(crawl: Crawl, errand: Errand, target: str, now_s: float) -> list[Command]:
     """One redirect further; while the answer lies with another host, the host that it is for is held."""
     assert errand.robots_of is not None
-    there, owner = origin_of(target).host, crawl.hosts[errand.robots_of.host]
-    owner.robots_away = there != owner.name
-    owner.trouble = f"its robots.txt is asked of {there}" if owner.robots_away else ""
+    there, owner = _host_of(crawl, origin_of(target)), _host_of(crawl, errand.robots_of)
+    owner.robots_away = there is not owner
+    owner.robots_trouble = f"its robots.txt is asked of {there.name}" if owner.robots_away else ""
     commands = _enqueue(crawl, replace(errand, url=target, hops=errand.hops + 1), now_s)
     if not owner.robots_away:
         crawl.frontier.release(owner.name, now_s)
@@ -290,11 +311,22 @@ def _robots_known(
     origin = errand.robots_of
     assert origin is not None
     state = robots_state.observe(crawl.robots_of(origin), event, PRODUCT, crawl.rules.robots_most_s)
+    state = _outlasting(state, _delay_s(crawl, origin.robots_url), event.now_s)
     crawl.robots[origin] = state
-    owner = crawl.hosts[origin.host]
-    owner.robots_away, owner.trouble = False, ""
-    crawl.frontier.release(owner.name, event.now_s)
+    owner = _host_of(crawl, origin)
+    owner.robots_away = False
+    owner.robots_trouble = f"robots.txt: {state.why}" if state.standing is robots_state.Standing.WAITING else ""
+    # A crawl-delay that another host told us counts from the owner's own last answer.
+    crawl.frontier.release(owner.name, max(event.now_s, owner.answered_s + (state.crawl_delay_s or 0.0)))
     return [KeepRobots(origin, state)]
+
+
+def _outlasting(state: RobotsState, delay_s: float, now_s: float) -> RobotsState:
+    """Were a file stale after every rest, no page could ever be asked for: it holds for two rests, a day at most."""
+    if state.standing not in {robots_state.Standing.READ, robots_state.Standing.UNAVAILABLE}:
+        return state
+    rests_s = 2 * max(delay_s, state.crawl_delay_s or 0.0)
+    return replace(state, until_s=max(state.until_s, now_s + min(rests_s, robots_state.LIFETIME_MOST_S)))
 
 
 # 4 parse

@@ -50,17 +50,28 @@ class Errand:
 
 @dataclass(slots=True)
 class Host:
-    """A host name in play: where it is, what is out, how strained it is, and what waits for its address."""
+    """A host in play: where it is, what is out, how strained it is, and what waits for its address.
+
+    ``name`` is the host's own, or ``HOST at ADDRESS`` for those of its ports that the operator sent elsewhere.
+    """
 
     name: str
+    detour: str | None = None
     address: str | None = None
     closed: Failure | None = None
     strain: Strain = FRESH
-    trouble: str = ""
+    rest_trouble: str = ""
+    robots_trouble: str = ""
     out: Errand | None = None
     unnamed: list[Errand] = field(default_factory=list)
     lookups: int = 0
     robots_away: bool = False
+    answered_s: float = 0.0
+
+    @property
+    def trouble(self) -> str:
+        """Why it is not simply asked for one thing after another; empty where it is."""
+        return self.robots_trouble or self.rest_trouble
 
 
 @dataclass(slots=True)
@@ -85,12 +96,13 @@ class Crawl:
     rules: Rules
     frontier: Frontier[Errand] = field(default_factory=Frontier)
     hosts: dict[str, Host] = field(default_factory=dict)
+    host_of: dict[Origin, Host] = field(default_factory=dict)
     robots: dict[Origin, RobotsState] = field(default_factory=dict)
     known: set[int] = field(default_factory=set)
     retries: list[tuple[float, str]] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
     pages_out: int = 0
-    first_ask_s: float = 0.0
+    resumed_s: float | None = None
 
     def robots_of(self, origin: Origin) -> RobotsState:
         """What is known of an origin's robots.txt; nothing, at first."""

@@ -16,7 +16,8 @@ __all__ = ["Breadth"]
 class Breadth:
     """Fetch in the order of the link distance from the start URLs.
 
-    worth = -(depth + found / 2^53), so that the running number only breaks ties.
+    worth = -(depth + min(found, 2^32 - 1) / 2^32), so that the running number only breaks ties. A double holds every
+    such sum exactly while the depth is below 2^20 and the number below 2^32.
 
     Useful for small sites that are fetched whole, and as the baseline of crawl ordering: pages close to the start
     tend to be important (Lecture: "basic crawler operation"). Not useful where the budget ends long before the site.
@@ -41,7 +42,7 @@ class Breadth:
 
     def worth(self, state: tuple[()], batch: Unseen, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - shape
         """Larger for fewer links from the start, then for the earlier find."""
-        worth: Floats = -(batch.depth + batch.found / 2.0**53)
+        worth: Floats = -(batch.depth + np.minimum(batch.found, 2**32 - 1) / 2.0**32)
         return worth
 
     def reason(self, state: tuple[()], batch: Unseen, row: int, now: float) -> str:  # noqa: ARG002 - shape

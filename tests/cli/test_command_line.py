@@ -1,0 +1,144 @@
+"""What a person reads when the command line is wrong: one line that says what to type, and exit code 2."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+
+def vedette(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the real program."""
+    command = [sys.executable, "-m", "vedette", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=cwd)
+
+
+def complaint(arguments: Sequence[str], cwd: Path) -> str:
+    """The one line that a wrong command line gets."""
+    done = vedette(*arguments, cwd=cwd)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "vedette crawl https://"),
+        (["frob"], "crawl"),
+        (["crawl"], "SITE"),
+        (["crawl", "exa mple"], "is not a site"),
+        (["crawl", "ftp://example.org/"], "http(s) URL"),
+        (["crawl", "nobody.invalid"], "nobody.invalid does not exist"),
+        (["crawl", "127.0.0.1:9"], "--allow-private"),
+        (["crawl", "8.8.8.8"], "--contact"),
+        (["crawl", "8.8.8.8", "--pagse", "3"], "did you mean --pages?"),
+        (["crawl", "8.8.8.8", "--pages", "0"], "above 0"),
+        (["crawl", "8.8.8.8", "--delay", "3"], "3s"),
+        (["crawl", "8.8.8.8", "--contact", "nobody"], "e-mail"),
+        (["crawl", "8.8.8.8", "--connect-to", "x=y"], "HOST:PORT=ADDR:PORT"),
+        (["crawl", "8.8.8.8", "--connect-to", "@missing"], "missing"),
+        (["crawl", "8.8.8.8", "--config", "missing.toml"], "missing.toml"),
+        (["crawl", "8.8.8.8", "--speed", "-1"], "above 0"),
+        (["crawl", "8.8.8.8", "--patience", "long"], "unit"),
+        (["lab"], "serve or judge"),
+        (["lab", "serve", "made:huge"], "small"),
+        (["lab", "judge", "missing.log"], "missing.log"),
+        (["demo", "--for", "soon"], "unit"),
+        (["demo", "--world", "nothing"], "made:"),
+    ],
+)
+def test_a_wrong_command_line_gets_one_line_that_helps(arguments: list[str], said: str, tmp_path: Path) -> None:
+    """Exit code 2, nothing on standard output, and one line that names what to type."""
+    assert said in complaint(arguments, tmp_path)
+
+
+def test_an_unknown_key_in_the_settings_names_the_nearest(tmp_path: Path) -> None:
+    """vedette.toml is found by itself, and a misspelt key is not ignored."""
+    (tmp_path / "vedette.toml").write_text('[crawl]\ndelai = "2s"\n')
+    assert "did you mean crawl.delay?" in complaint(["crawl", "127.0.0.1:9", "--allow-private"], tmp_path)
+
+
+def test_a_contact_in_the_settings_is_enough(tmp_path: Path) -> None:
+    """With crawl.contact set, a public host is not refused for lack of it (here: refused for its bad page count)."""
+    (tmp_path / "vedette.toml").write_text('[crawl]\ncontact = "ops@example.org"\n')
+    assert "--contact" not in complaint(["crawl", "8.8.8.8", "--pages", "x"], tmp_path)
+
+
+def test_version_is_printed() -> None:
+    """The version that the package says."""
+    from vedette import __version__
+
+    assert vedette("--version").stdout == f"vedette {__version__}\n"
+
+
+class _Site(BaseHTTPRequestHandler):
+    """A home page, one more page, and no robots.txt."""
+
+    pages = {"/": "<title>Home</title><a href=/b>b</a><a href=/b?utm_source=x>b</a>", "/b": "<title>B</title>"}  # noqa: RUF012 - never changed
+
+    def do_GET(self) -> None:
+        body = self.pages.get(self.path, "").encode()
+        self.send_response(200 if body else 404)
+        self.send_header("content-type", "text/html")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    """A real server on loopback."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Site)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_json_is_one_object_and_nothing_else(site: str, tmp_path: Path) -> None:
+    """A crawl with --json prints a single JSON object; a copy with a tracking parameter is the same page."""
+    done = vedette("crawl", site, "--allow-private", "--delay", "0s", "--json", cwd=tmp_path)
+    told = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (told["ending"], told["pages"], told["urls_known"]) == ("done", 2, 2)
+
+
+def test_the_same_command_again_fetches_nothing_twice(site: str, tmp_path: Path) -> None:
+    """The data folder remembers: a second run has nothing left to ask for."""
+    vedette("crawl", site, "--allow-private", "--delay", "0s", "--pages", "1", "--json", cwd=tmp_path)
+    second = json.loads(vedette("crawl", site, "--allow-private", "--delay", "0s", "--json", cwd=tmp_path).stdout)
+    third = json.loads(vedette("crawl", site, "--allow-private", "--delay", "0s", "--json", cwd=tmp_path).stdout)
+    assert (second["pages"], third["requests"]) == (1, 0)
+
+
+def test_a_site_that_does_not_answer_ends_with_a_reason(tmp_path: Path) -> None:
+    """Nothing listens: the crawl does not hang, names the host in trouble, and fails."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        done = vedette("crawl", f"127.0.0.1:{port}", "--allow-private", "--patience", "1s", "--quiet", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "Waited in vain for 127.0.0.1 (robots.txt: no connection)" in done.stdout
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+    """`vedette --help | head -1` ends without a complaint."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "vedette", "lab", "judge", str(tmp_path / "x")]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False)
+    os.close(writer)
+    assert b"Traceback" not in done.stderr

@@ -1,0 +1,28 @@
+"""Every example in a docstring does what it shows."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import vedette
+
+MODULES = tuple(
+    found.name for found in pkgutil.walk_packages(vedette.__path__, "vedette.") if not found.name.endswith("__main__")
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_show_what_happens(name: str) -> None:
+    """The module can be imported by itself, and each of its examples prints what the docstring says."""
+    failed, _ = doctest.testmod(importlib.import_module(name))
+    assert failed == 0, "the report above shows what was expected and what came"
+
+
+def test_examples_are_found() -> None:
+    """Discovery reaches every kind of module, so that examples do not rot unseen."""
+    assert {"vedette.facts", "vedette.order.policies.breadth", "vedette.cli.arguments"} <= set(MODULES)
+    finder = doctest.DocTestFinder()
+    found = (test for name in MODULES for test in finder.find(importlib.import_module(name)))
+    assert sum(bool(test.examples) for test in found) >= 20

@@ -1,0 +1,203 @@
+"""The documents say what is there: every folder, verb, option, setting and policy; and what they name exists."""
+
+import argparse
+import ast
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vedette import config
+from vedette.cli import arguments
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "vedette"
+
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+_INDENTED = re.compile(r"^ {4}.*$", re.MULTILINE)
+_COMMAND = re.compile(r"^\s*(?:\$ )?(make|vedette) +(.+)$", re.MULTILINE)
+_TARGET = re.compile(r"^([a-z][a-z-]*%?):", re.MULTILINE)
+_HOME = re.compile(r"(?<![\w./-])/(?:home|root|work|Users)/[\w.]")
+
+
+def text_of(name: str) -> str:
+    """A document of the repository."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def documents() -> list[Path]:
+    """Every document that people read: at the root, under docs, beside the code."""
+    places = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *SOURCE.rglob("*.md")]
+    return sorted(places)
+
+
+def folders() -> list[str]:
+    """The folders of the package that hold code of their own."""
+    return sorted(entry.name for entry in SOURCE.iterdir() if entry.is_dir() and any(entry.glob("*.py")))
+
+
+def tracked() -> list[Path]:
+    """The files that others get with the repository."""
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("this is not a git work tree, so nothing says which files belong to it")
+    listed = subprocess.run([git, "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode()
+    return [ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+
+
+def targets() -> frozenset[str]:
+    """The targets of the Makefile; one with ``%`` stands for many."""
+    return frozenset(_TARGET.findall(text_of("Makefile")))
+
+
+def verbs(parser: argparse.ArgumentParser, name: str = "vedette") -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Every verb, verbs of verbs included, with its grammar."""
+    yield name, parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for word, inner in action.choices.items():
+                yield from verbs(inner, f"{name} {word}")
+
+
+VERBS = tuple(verbs(arguments._parser()))
+SETTINGS = tuple(name for name, _, _ in config.describe())
+POLICIES = tuple(path for path in sorted(SOURCE.glob("*/policies/*.py")) if path.name != "__init__.py")
+
+
+@pytest.mark.parametrize("name", ["docs/glossary.md", "docs/references.md", "docs/cli.md", "docs/configuration.md"])
+def test_the_document_is_there(name: str) -> None:
+    """Words, sources, verbs and settings each have their page, with something on it."""
+    assert len(text_of(name)) > 200
+
+
+@pytest.mark.parametrize("folder", folders())
+def test_every_folder_has_its_section(folder: str) -> None:
+    """ARCHITECTURE.md answers for each folder what question it answers."""
+    headings = [line for line in text_of("ARCHITECTURE.md").splitlines() if line.startswith("#")]
+    assert any(re.search(rf"`{folder}`.*\?$", heading) for heading in headings)
+
+
+@pytest.mark.parametrize(("verb", "parser"), VERBS, ids=[name for name, _ in VERBS])
+def test_every_verb_and_option_is_described(verb: str, parser: argparse.ArgumentParser) -> None:
+    """docs/cli.md has a section for each verb, and in it each of its options and arguments."""
+    section = _section(text_of("docs/cli.md"), verb)
+    options = [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
+    assert [option for option in options if option != "--help" and not re.search(rf"{option}\b", section)] == []
+    assert [word for word in _arguments(parser) if word not in section] == []
+
+
+def _arguments(parser: argparse.ArgumentParser) -> list[str]:
+    plain = [a for a in parser._actions if not a.option_strings and not isinstance(a, argparse._SubParsersAction)]
+    return [action.metavar if isinstance(action.metavar, str) else action.dest for action in plain]
+
+
+def _section(text: str, verb: str) -> str:
+    """What stands under a verb's heading; what stands before all headings belongs to the program itself."""
+    opening, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
+    if verb == "vedette":
+        return opening
+    found = [section for section in sections if re.match(rf"`?{verb}\b", section)]
+    assert found, f"docs/cli.md has no section for {verb}"
+    return "\n".join(found)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_setting_is_described(name: str) -> None:
+    """docs/configuration.md names each key with its section."""
+    assert f"`{name}`" in text_of("docs/configuration.md")
+
+
+@pytest.mark.parametrize("path", POLICIES, ids=lambda path: path.stem)
+def test_every_policy_is_in_its_stages_readme(path: Path) -> None:
+    """A stage's README names each policy with a link, and says whether it is live, a baseline or a bound."""
+    readme = (path.parents[1] / "README.md").read_text(encoding="utf-8")
+    row = next((line for line in readme.splitlines() if f"(policies/{path.name})" in line), "")
+    assert re.search(r"\b(live|baseline|bound)\b", row)
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_every_module_says_why_it_is_there(path: Path) -> None:
+    """A module begins with its reason; an empty one that only makes a folder a package needs none."""
+    source = path.read_text(encoding="utf-8")
+    assert not source.strip() or ast.get_docstring(ast.parse(source))
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path: Path) -> None:
+    """Every link to a file of the repository finds it."""
+    prose = _FENCE.sub("", path.read_text(encoding="utf-8"))
+    places = [link.partition("#")[0] for link in _LINK.findall(prose) if not re.match(r"[a-z]+:", link)]
+    assert [place for place in places if place and not (path.parent / place).exists()] == []
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_in_documents_exist(path: Path) -> None:
+    """Whatever a document tells people to type is a target of the Makefile or a verb that the parser knows."""
+    text = path.read_text(encoding="utf-8")
+    blocks = "\n".join(_FENCE.findall(text) + _INDENTED.findall(text))
+    names = frozenset(name for name, _ in VERBS)
+    unknown = [f"{program} {rest}" for program, rest in _COMMAND.findall(blocks) if not _exists(program, rest, names)]
+    assert unknown == []
+
+
+def _exists(program: str, rest: str, names: frozenset[str]) -> bool:
+    words = rest.partition("#")[0].split()
+    if program == "make":
+        wanted = [word for word in words if "=" not in word and re.fullmatch(r"[a-z-]+", word)]
+        return bool(wanted) and all(word in targets() or _fits(word) for word in wanted[:1])
+    return words[0].startswith("--") or f"vedette {words[0]}" in names
+
+
+def _fits(word: str) -> bool:
+    return any(target.endswith("%") and word.startswith(target[:-1]) for target in targets())
+
+
+def test_the_two_commands_of_the_readme_are_targets() -> None:
+    """``make demo`` and ``make test`` are what a newcomer types first."""
+    readme = text_of("README.md")
+    assert {"demo", "test"} <= targets()
+    assert "make demo" in readme
+    assert "make test" in readme
+
+
+def test_make_help_names_targets_that_exist() -> None:
+    """Each line of ``make help`` begins with a target, and every target that is described is listed."""
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("make is not installed")
+    shown = subprocess.run([make, "--no-print-directory", "help"], cwd=ROOT, capture_output=True, check=True)
+    listed = [line.split()[0] for line in shown.stdout.decode().splitlines() if line.strip()]
+    assert [name for name in listed if name not in targets() and not _fits(name)] == []
+    assert "test" in listed
+    benches = {f"bench-{path.stem}" for path in (ROOT / "bench").glob("*.py")}
+    assert benches <= set(listed)
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+def test_lock_files_pin_by_hash_and_name_no_index(name: str) -> None:
+    """Everybody installs the same files, each from the index that they have."""
+    lock = text_of(name)
+    assert not re.search(r"--(?:extra-)?index-url|--find-links|://", lock)
+    pinned = re.findall(r"^([a-z0-9._-]+)==", lock, re.MULTILINE)
+    assert len(pinned) >= 8
+    assert lock.count("--hash=sha256:") >= len(pinned)
+
+
+def test_no_file_knows_where_somebody_works() -> None:
+    """No path of a home or work folder is in any file of the repository."""
+    found = [str(path.relative_to(ROOT)) for path in tracked() if _HOME.search(_readable(path))]
+    assert found == []
+
+
+def _readable(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "ignore")
+
+
+def test_a_path_of_a_home_folder_would_be_found() -> None:
+    """The search finds what it looks for, and leaves web addresses alone."""
+    assert all(_HOME.search(f"see {'/'}{place}/x") for place in ("home", "root", "work", "Users"))
+    assert not _HOME.search("https://example.org/work/1 and work/2")

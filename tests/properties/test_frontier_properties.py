@@ -1,0 +1,231 @@
+"""The frontier against a model that is too slow to use and too plain to be wrong: lists, searched from end to end."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from math import inf
+
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from vedette.order.frontier import Frontier, Taken
+
+HOSTS = {"a": "near", "b": "near", "c": "near", "d": "far", "e": "far"}
+
+# Few and round values: ties are where orders go wrong.
+spans = st.sampled_from([0.0, 1.0, 2.0, 7.0])
+worths = st.sampled_from([-1.0, 0.0, 0.0, 3.0, inf])
+hosts = st.sampled_from(list(HOSTS))
+
+
+@dataclass(slots=True)
+class Thing:
+    """What waits at a host; ``joined`` numbers the moments at which things came into a queue, 0 is not yet."""
+
+    item: int
+    worth: float
+    from_s: float
+    joined: int
+
+
+@dataclass(slots=True)
+class Address:
+    """A server, and which of its hosts is being asked."""
+
+    ready_s: float = 0.0
+    busy: str | None = None
+
+
+@dataclass(slots=True)
+class Model:
+    """A host as the model sees it; ``overtaken`` counts who was asked while this host's time had come."""
+
+    address: Address
+    ready_s: float
+    held: bool = False
+    out: Thing | None = None
+    things: list[Thing] = field(default_factory=list)
+    overtaken: Counter[str] = field(default_factory=Counter)
+
+    def best(self, now_s: float) -> Thing | None:
+        """What comes first of that which may be asked for now."""
+        askable = [thing for thing in self.things if thing.from_s <= now_s and (not self.held or thing.worth == inf)]
+        return min(askable, key=lambda thing: (-thing.worth, thing.joined), default=None)
+
+    def wants(self, now_s: float) -> bool:
+        """Whether only its address keeps it waiting."""
+        return self.out is None and self.ready_s <= now_s and self.best(now_s) is not None
+
+    def first_s(self) -> float:
+        """When something of it could be taken, were nothing else to happen; infinity for never."""
+        askable = [thing.from_s for thing in self.things if not self.held or thing.worth == inf]
+        if self.out is not None or self.address.busy is not None or not askable:
+            return inf
+        return max(self.ready_s, self.address.ready_s, min(askable))
+
+
+class FrontierMachine(RuleBasedStateMachine):
+    """Every method of the frontier, in any order that its contract allows, at a clock that never goes back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.frontier = Frontier[int]()
+        self.now_s = 0.0
+        self.hosts: dict[str, Model] = {}
+        self.ended: Counter[int] = Counter()
+        self.items = 0
+        self.joins = 0
+
+    @initialize(starts=st.fixed_dictionaries(dict.fromkeys(HOSTS, spans)))
+    def open(self, starts: dict[str, float]) -> None:
+        """All hosts come into play."""
+        addresses = {name: Address() for name in HOSTS.values()}
+        for host, address in HOSTS.items():
+            self.frontier.open(host, address, starts[host])
+            self.hosts[host] = Model(addresses[address], starts[host])
+
+    @rule(host=hosts, worth=worths)
+    def add(self, host: str, worth: float) -> None:
+        """A thing is found."""
+        self.items += 1
+        self.hosts[host].things.append(Thing(self.items, worth, self.now_s, self._join()))
+        self.frontier.add(host, self.items, worth)
+
+    @rule(span_s=spans)
+    def wait(self, span_s: float) -> None:
+        """Time passes."""
+        self.now_s += span_s
+
+    @rule()
+    def take(self) -> None:
+        """Something is given exactly when the model has something to give, and it is the best of its host."""
+        self._bring_back()
+        taken = self.frontier.take(self.now_s)
+        if taken is None:
+            assert not [name for name, host in self.hosts.items() if host.first_s() <= self.now_s]
+            next_s = self.frontier.next_s()
+            assert next_s is None or next_s > self.now_s
+        else:
+            self._check_taken(taken)
+
+    @precondition(lambda self: self.frontier.busy)
+    @rule(data=st.data(), rest_s=spans, address_rest_s=spans, hold=st.booleans())
+    def done(self, data: st.DataObject, rest_s: float, address_rest_s: float, *, hold: bool) -> None:
+        """An answer comes."""
+        name, host, thing = self._end(data)
+        self.ended[thing.item] += 1
+        host.ready_s, host.held = self.now_s + rest_s, hold
+        host.address.ready_s = max(host.address.ready_s, self.now_s + address_rest_s)
+        self.frontier.done(name, self.now_s + rest_s, self.now_s + address_rest_s, hold=hold)
+
+    @precondition(lambda self: self.frontier.busy)
+    @rule(data=st.data())
+    def drop(self, data: st.DataObject) -> None:
+        """A thing turns out to be unwanted."""
+        name, _, thing = self._end(data)
+        self.ended[thing.item] += 1
+        self._not_asked(name)
+        self.frontier.drop(Taken(name, thing.item))
+
+    @precondition(lambda self: self.frontier.busy)
+    @rule(data=st.data(), worth=worths, span_s=spans)
+    def put_back(self, data: st.DataObject, worth: float, span_s: float) -> None:
+        """A thing may not be asked for yet."""
+        name, host, thing = self._end(data)
+        host.things.append(Thing(thing.item, worth, self.now_s + span_s, joined=0))
+        self._not_asked(name)
+        self.frontier.put_back(Taken(name, thing.item), worth, self.now_s + span_s)
+
+    @rule(name=hosts, span_s=spans)
+    def release(self, name: str, span_s: float) -> None:
+        """A hold ends, where there is one."""
+        host = self.hosts[name]
+        if host.held:
+            host.held = False
+            if self.now_s + span_s > host.ready_s:
+                host.ready_s = self.now_s + span_s
+                host.overtaken.clear()
+        self.frontier.release(name, self.now_s + span_s)
+
+    @invariant()
+    def numbers_agree(self) -> None:
+        """Nothing is lost and nothing is counted twice."""
+        out = [name for name, host in self.hosts.items() if host.out is not None]
+        assert self.frontier.busy == len(out)
+        assert len(self.frontier) == sum(len(host.things) for host in self.hosts.values())
+        assert all(self.frontier.waiting(name) == len(host.things) for name, host in self.hosts.items())
+
+    @invariant()
+    def next_time_is_never_late(self) -> None:
+        """Whoever sleeps until ``next_s`` misses nothing."""
+        first_s = min((host.first_s() for host in self.hosts.values()), default=inf)
+        next_s = self.frontier.next_s()
+        assert first_s == inf or (next_s is not None and next_s <= first_s)
+
+    def teardown(self) -> None:
+        """In the end every thing that was added is taken once, whatever happened before."""
+        for name, host in self.hosts.items():
+            self.frontier.release(name, self.now_s)
+            if host.out is not None:
+                self.ended[host.out.item] += 1
+                self.frontier.done(name, self.now_s, self.now_s)
+        while (next_s := self.frontier.next_s()) is not None:
+            self.now_s = max(self.now_s, next_s)
+            while (taken := self.frontier.take(self.now_s)) is not None:
+                self.ended[taken.item] += 1
+                self.frontier.done(taken.host, self.now_s, self.now_s)
+        assert self.ended == Counter(range(1, self.items + 1))
+        assert len(self.frontier) == 0
+
+    def _join(self) -> int:
+        self.joins += 1
+        return self.joins
+
+    def _bring_back(self) -> None:
+        """Things whose time has come join their queues in the order of their times."""
+        back = [t for host in self.hosts.values() for t in host.things if not t.joined and t.from_s <= self.now_s]
+        for thing in sorted(back, key=lambda thing: thing.from_s):
+            thing.joined = self._join()
+
+    def _check_taken(self, taken: Taken[int]) -> None:
+        host = self.hosts[taken.host]
+        assert host.first_s() <= self.now_s, "before its host's or its address's time, or while something is out"
+        best = host.best(self.now_s)
+        assert best is not None
+        assert taken.item == best.item
+        host.things.remove(best)
+        host.out, host.address.busy = best, taken.host
+        self._check_fair(taken.host)
+
+    def _check_fair(self, name: str) -> None:
+        """First come, first served: nobody is asked twice while a neighbour whose time has come waits."""
+        taken = self.hosts[name]
+        taken.overtaken.clear()
+        for neighbour in self.hosts.values():
+            if neighbour.address is taken.address and neighbour.wants(self.now_s):
+                neighbour.overtaken[name] += 1
+                assert neighbour.overtaken[name] == 1
+
+    def _not_asked(self, name: str) -> None:
+        """Taken in vain: the address was not used, so nobody was overtaken."""
+        for host in self.hosts.values():
+            host.overtaken[name] -= host.overtaken[name] > 0
+
+    def _end(self, data: st.DataObject) -> tuple[str, Model, Thing]:
+        """One of the things that are out comes to its end."""
+        name = data.draw(st.sampled_from([name for name, host in self.hosts.items() if host.out is not None]))
+        host = self.hosts[name]
+        thing, host.out, host.address.busy = host.out, None, None
+        assert thing is not None
+        return name, host, thing
+
+
+def test_the_frontier_agrees_with_its_model() -> None:
+    """One out per host and address, never early, best first, first come first served, nothing lost, never overslept."""
+    run_state_machine_as_test(FrontierMachine)
