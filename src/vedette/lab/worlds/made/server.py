@@ -26,7 +26,7 @@ from importlib import import_module
 from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 from types import TracebackType
-from typing import Self, cast
+from typing import Any, Self, cast
 
 import uvloop
 
@@ -268,7 +268,7 @@ def start_server(
 
 def _handle_of(process: subprocess.Popen[bytes], world: str) -> ServerHandle:
     line = process.stdout.readline() if process.stdout is not None else b""
-    told = json.loads(line) if line else {"fault": f"the server of {world} ended before it had started"}
+    told: dict[str, Any] = json.loads(line) if line else {"fault": f"the server of {world} ended before it had started"}
     if "fault" in told:
         process.communicate()
         raise UsageError(told["fault"]) if process.returncode == UsageError.exit_code else VedetteError(told["fault"])
