@@ -136,6 +136,18 @@ def test_a_coding_that_nobody_asked_for(client: Client, lines: tuple[str, ...]) 
     assert failure_of(client, whole(gzip.compress(b"x"), *lines)) is Failure.PROTOCOL
 
 
+@pytest.mark.parametrize("length", ["", "Content-Length: 999999999\r\n"])
+def test_of_an_endless_robots_txt_the_beginning_is_taken(client: Client, length: str) -> None:
+    """RFC 9309 asks for at least 500 KiB: a longer file is an answer, cut where nobody reads on."""
+    said = Said(f"HTTP/1.1 200 OK\r\n{length}\r\n".encode() + b"Disallow: /a\n" * 10_000, "repeat")
+    with WireServer(lambda _: said) as server:
+        client.submit(Ask("http://one.test/robots.txt", "robots"), route_to(server))
+        (answer,) = outcomes_of(client, 1)
+    assert isinstance(answer, Answer)
+    assert answer.body.startswith(b"Disallow: /a\n")
+    assert 500 * 1024 <= len(answer.body) < 600 * 1024
+
+
 def test_redirects_are_told_not_followed(client: Client) -> None:
     """Where to go next is decided elsewhere."""
     with WireServer(lambda _: whole(b"", "Location: /next", status="302 Found")) as server:

@@ -20,6 +20,7 @@ from vedette.edges.clock import Clock
 from vedette.facts import Answer, Ask, Failure, Headers, NoAnswer, Outcome
 from vedette.fetch.body import decode
 from vedette.fetch.connect import Route
+from vedette.fetch.robots import LIMIT_BYTES
 
 __all__ = ["Client", "Limits"]
 
@@ -36,6 +37,8 @@ _FAILURES = {
     pycurl.E_SEND_ERROR: Failure.RESET,
     pycurl.E_RECV_ERROR: Failure.RESET,
 }
+# One more than is read, so that a reader can tell that there was more.
+ROBOTS_BYTES = LIMIT_BYTES + 1
 _FINAL_STATUS = re.compile(rb"HTTP/[\d.]+ (?!1\d\d)")
 
 
@@ -56,6 +59,14 @@ class _Transfer:
     started_s: float
     head: list[bytes] = field(default_factory=list)
     body: bytearray = field(default_factory=bytearray)  # not a list: a body may come byte by byte
+    cut: bool = False
+
+    def take_beginning(self, data: bytes) -> int:
+        """Of a robots.txt only the beginning counts (RFC 9309, 2.5); the rest is not waited for."""
+        room = ROBOTS_BYTES - len(self.body)
+        self.body.extend(data[:room])
+        self.cut = len(data) > room
+        return 0 if self.cut else len(data)
 
 
 class Client:
@@ -93,7 +104,9 @@ class Client:
         literal = f"[{route.address}]" if ":" in route.address else route.address
         curl.setopt(pycurl.CONNECT_TO, [f"::{literal}:{route.port}"])
         curl.setopt(pycurl.HEADERFUNCTION, transfer.head.append)
-        curl.setopt(pycurl.WRITEFUNCTION, transfer.body.extend)
+        robots = ask.purpose == "robots"
+        curl.setopt(pycurl.WRITEFUNCTION, transfer.take_beginning if robots else transfer.body.extend)
+        curl.setopt(pycurl.MAXFILESIZE_LARGE, 0 if robots else self._limits.body_bytes)
         self._transfers[curl] = transfer
         self._multi.add_handle(curl)
 
@@ -130,7 +143,6 @@ class Client:
         curl.setopt(pycurl.FOLLOWLOCATION, 0)
         curl.setopt(pycurl.CONNECTTIMEOUT_MS, ceil(self._limits.connect_timeout_s * 1000))
         curl.setopt(pycurl.TIMEOUT_MS, ceil(self._limits.timeout_s * 1000))
-        curl.setopt(pycurl.MAXFILESIZE_LARGE, self._limits.body_bytes)
         if self._roots:
             curl.setopt(pycurl.CAINFO, self._roots)
         return curl
@@ -168,12 +180,13 @@ class Client:
 
     def _outcome(self, transfer: _Transfer, curl: pycurl.Curl, code: int | None, text: str) -> Outcome:
         ask, ended_s = transfer.ask, self._clock.now()
-        if code is not None:
+        if code is not None and not transfer.cut:
             failure = _FAILURES.get(code, Failure.PROTOCOL)
             return NoAnswer(ask.url, ask.purpose, failure, text, transfer.started_s, ended_s)
         headers = _read_head(transfer.head)
         coding = ", ".join(value for name, value in headers if name == "content-encoding")
-        body = decode(bytes(transfer.body), coding, self._limits.body_bytes)
+        limit_bytes = ROBOTS_BYTES if ask.purpose == "robots" else self._limits.body_bytes
+        body = decode(bytes(transfer.body), coding, limit_bytes)
         if isinstance(body, Failure):
             return NoAnswer(ask.url, ask.purpose, body, f"Content-Encoding {coding}", transfer.started_s, ended_s)
         status, address = curl.getinfo(pycurl.RESPONSE_CODE), curl.getinfo(pycurl.PRIMARY_IP)

@@ -28,5 +28,6 @@ def page_headers(purpose: Purpose, agent: str) -> Headers:
     return (
         ("user-agent", agent),
         ("accept", _ACCEPT[purpose]),
-        ("accept-encoding", "gzip"),
+        # A robots.txt may be cut off at its limit, which unpacks badly.
+        ("accept-encoding", "identity" if purpose == "robots" else "gzip"),
     )
