@@ -9,8 +9,7 @@ from rich.console import Console
 
 from vedette.cli.arguments import parse
 from vedette.cli.demonstrating import demonstrate
-from vedette.cli.screen import Screen
-from vedette.ring.state import Crawl
+from vedette.cli.screen import Numbers, Screen
 
 PICTURE = Path(__file__).parents[1] / "docs" / "demo.svg"
 AFTER_S = 8.0
@@ -21,12 +20,12 @@ class PhotographedScreen(Screen):
 
     started_s = time.monotonic()
 
-    def look(self, crawl: Crawl) -> None:
+    def look(self, told: Numbers) -> None:
         """The latest state is the one that stays."""
         elapsed_s = time.monotonic() - self.started_s
-        if elapsed_s > AFTER_S - 0.5:
+        if "pages" in told and elapsed_s > AFTER_S - 0.5:
             camera = Console(record=True, width=92, file=io.StringIO(), force_terminal=True)
-            camera.print(self.table(crawl, crawl.tally.pages / elapsed_s, elapsed_s))
+            camera.print(self.table(told, told["pages"] / elapsed_s, elapsed_s))
             # The reader's own monospaced font will do; a picture fetches nothing from elsewhere.
             svg = re.sub(r"@font-face \{.*?\}\s*", "", camera.export_svg(title="vedette demo"), flags=re.DOTALL)
             PICTURE.write_text(svg.replace("Fira Code", "ui-monospace"), encoding="utf-8")

@@ -169,8 +169,18 @@ class Crawl:
             "robots_max_age", _Duration(60, 86400), "how long a copy of robots.txt is trusted; at most a day"
         ),
     )
+    source_interval_s: float = field(
+        default=600.0,
+        metadata=_says(
+            "source_interval", _Duration(10), "how often feeds, sitemaps and home pages are fetched again by `up`"
+        ),
+    )
+    workers: int = field(
+        default=1,
+        metadata=_says("workers", _Count(1, 64), "processes that fetch and parse; hosts are divided among them"),
+    )
     concurrency: int = field(
-        default=256, metadata=_says("concurrency", _Count(1, 10_000), "requests under way at once, over all hosts")
+        default=256, metadata=_says("concurrency", _Count(1, 10_000), "requests under way at once in each worker")
     )
 
 

@@ -128,7 +128,10 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server said: status, headers and the decoded body."""
+    """What a server said: status, headers and the decoded body; and for the archive, what went over the wire.
+
+    ``request_head`` holds no secret; ``payload`` is the body as sent, without chunks but still coded.
+    """
 
     url: str
     purpose: Purpose
@@ -138,6 +141,9 @@ class Answer:
     started_s: float
     ended_s: float
     address: str
+    request_head: bytes = b""
+    head: bytes = b""
+    payload: bytes = b""
 
     def header(self, name: str) -> str | None:
         """The first value of a header, by its lower-case name."""

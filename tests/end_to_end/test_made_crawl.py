@@ -2,15 +2,17 @@
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from vedette.edges.sqlite import SqliteStore
+from vedette.edges.book import StateBook
 from vedette.lab.access_log import read_log
 from vedette.lab.judge import Verdict, judge
 from vedette.lab.worlds.made import open_made
@@ -51,9 +53,8 @@ def test_a_crawl_of_the_made_web_is_polite_and_finds_its_pages(web: ServerHandle
     judged = verdict(web, tmp_path)
     assert [each.detail for each in judged.violations] == []
     assert judged.requests == told["requests"]
-    store = SqliteStore(tmp_path / "data")
-    fetched = {page.url for page in store.pages() if page.status == 200}
-    store.close()
+    with closing(sqlite3.connect(tmp_path / "data" / "state.db")) as db:
+        fetched = {url for url, page in StateBook(db).pages() if page.status == 200}
     world = open_made("tiny", 3)
     living = {
         url for host in world.hosts() if not host.name.startswith("*.") for url in world.live_pages(host.name, opened_s)

@@ -1,8 +1,11 @@
 """What a request says about itself."""
 
 import gzip
+import zlib
 
+import brotli  # type: ignore[import-untyped]  # it ships no types
 import pytest
+import zstandard
 
 from vedette.facts import Purpose
 from vedette.fetch.body import decode
@@ -39,9 +42,20 @@ def test_headers(purpose: Purpose) -> None:
 
 def test_only_codings_that_can_be_undone() -> None:
     """A server is asked for no coding that would make its answer unreadable."""
-    packers = {"gzip": gzip.compress}
-    codings = dict(page_headers("page", "me/1"))["accept-encoding"].split(",")
-    assert [decode(packers[coding.strip()](b"text"), coding, 100) for coding in codings] == [b"text"] * len(codings)
+    packed = {
+        "gzip": gzip.compress(b"text"),
+        "deflate": zlib.compress(b"text"),
+        "br": brotli.compress(b"text"),
+        "zstd": zstandard.compress(b"text"),
+    }
+    codings = [coding.strip() for coding in dict(page_headers("page", "me/1"))["accept-encoding"].split(",")]
+    assert sorted(codings) == sorted(packed)
+    assert [decode(packed[coding], coding, 100) for coding in codings] == [b"text"] * len(codings)
+
+
+def test_a_robots_txt_is_wanted_plain() -> None:
+    """It may be cut off where nobody reads on, and half of a packed file is nothing."""
+    assert dict(page_headers("robots", "me/1"))["accept-encoding"] == "identity"
 
 
 def test_each_purpose_asks_for_its_kind() -> None:

@@ -1,126 +1,126 @@
-"""What ``vedette crawl`` does: settings, checks, a worker, a screen, a summary."""
+"""What ``vedette crawl`` does: settings, checks, a process tree, a screen, a summary."""
 
 import argparse
 import json
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from vedette import __version__
-from vedette.cli.screen import Screen, numbers
+from vedette.cli.screen import Screen
 from vedette.cli.words import amount, bytes_in_words, counted, kinds, span
 from vedette.config import Config, load, override, parse_duration
 from vedette.discover.scope import read_site
-from vedette.edges.clock import Clock, start_clock
-from vedette.edges.dns import Resolver, look_up
-from vedette.edges.http import Client, Limits
-from vedette.edges.sqlite import SqliteStore
+from vedette.edges.clock import start_clock
+from vedette.edges.dns import look_up
+from vedette.edges.post import Gone
+from vedette.edges.state import hold
 from vedette.errors import AddressRefused, ContactMissing, SiteError, UsageError
 from vedette.facts import Failure, Site, origin_of
 from vedette.fetch.connect import Detour, detour_for, read_detour
 from vedette.fetch.guard import is_public
 from vedette.fetch.request import user_agent
-from vedette.live.worker import Ending, Worker
-from vedette.ring.state import Crawl, Rules
+from vedette.live.commands import Call
+from vedette.live.settings import LiveSettings, rules_for
+from vedette.live.supervisor import Tree, ask_keeper
 
-__all__ = ["crawl", "rules_of", "run_worker", "summary", "worker_for"]
+__all__ = ["crawl", "run_tree", "summary"]
+
+LOOK_EVERY_S = 0.1
+Numbers = Mapping[str, Any]
 
 
 def crawl(options: argparse.Namespace) -> int:
     """Crawl, show progress, sum up."""
+    settings = settings_of(options)
+    check(settings)
+    quiet = options.quiet or options.json
+    note = f"{settings.folder}   Ctrl-C stops; the same command goes on"
+    with Screen(_headline(settings.sites), quiet=quiet, note=note) as screen:
+        told = run_tree(settings, screen.look)
+    if options.json:
+        print(json.dumps({"data": str(settings.folder), **told}))
+    else:
+        print(summary(told))
+        print(f"Everything is in {settings.folder} (state.db is an SQLite file, warc/ holds the pages).")
+        if told["ending"] != "done":
+            print("Run the same command again to go on.")
+    return 0 if told["pages"] or told["ending"] != "stuck" else 1
+
+
+def settings_of(options: argparse.Namespace) -> LiveSettings:
+    """What the command line and the settings say."""
     config = _config(options)
     sites = tuple(
         read_site(text, scope=options.scope, include=tuple(options.include), exclude=tuple(options.exclude))
         for text in options.sites
     )
-    rules = rules_of(
-        config, sites, _detours(options.connect_to), allow_private=options.allow_private, pages=options.pages
-    )
-    patience_s = parse_duration(options.patience)
-    _check(rules)
-    clock = start_clock(time.time(), options.speed)
-    worker = worker_for(rules, config, clock)
-    worker.patience_s = patience_s
-    quiet = options.quiet or options.json
-    with Screen(
-        _headline(sites), quiet=quiet, note=f"{config.store.data}   Ctrl-C stops; the same command goes on"
-    ) as screen:
-        worker.look = screen.look
-        started_s = time.monotonic()
-        ending = run_worker(worker)
-    elapsed_s = time.monotonic() - started_s
-    if options.json:
-        print(
-            json.dumps(
-                {
-                    "ending": ending,
-                    "seconds": round(elapsed_s, 3),
-                    "data": str(config.store.data),
-                    **numbers(worker.crawl),
-                }
-            )
-        )
-    else:
-        print(summary(worker.crawl, ending, elapsed_s))
-        print(f"Everything is in {config.store.data} (state.db is an SQLite file).")
-        if ending != "done":
-            print("Run the same command again to go on.")
-    return 0 if worker.crawl.tally.pages or ending != "stuck" else 1
-
-
-def rules_of(
-    config: Config, sites: tuple[Site, ...], detours: tuple[Detour, ...], *, allow_private: bool, pages: int | None
-) -> Rules:
-    """What the operator decided, from settings and options."""
-    return Rules(
-        sites=sites,
+    return LiveSettings(
+        config=config,
+        clock=start_clock(time.time(), options.speed),
+        folder=config.store.data,
         agent=user_agent(__version__, config.crawl.contact),
-        delay_s=config.crawl.delay_s,
-        address_delay_s=config.crawl.address_delay_s,
-        allow_public=bool(config.crawl.contact),
-        allow_private=allow_private,
-        detours=detours,
-        most_pages=pages,
-        most_redirects=config.crawl.max_redirects,
-        robots_most_s=config.crawl.robots_max_age_s,
+        sites=sites,
+        detours=_detours(options.connect_to),
+        allow_private=options.allow_private,
+        most_pages=options.pages,
+        patience_s=parse_duration(options.patience),
+        workers=config.crawl.workers,
     )
 
 
-def worker_for(rules: Rules, config: Config, clock: Clock) -> Worker:
-    """A worker over the data folder of the settings."""
-    limits = Limits(config.crawl.connect_timeout_s, config.crawl.timeout_s, config.crawl.max_page_bytes)
-    store = SqliteStore(config.store.data)
-    return Worker(Crawl(rules), clock, Client(clock, limits), Resolver(), store, config.crawl.concurrency)
+def run_tree(settings: LiveSettings, look: Callable[[Numbers], object], until_s: float | None = None) -> dict[str, Any]:
+    """Run keeper and workers to their end, or to a wall time; the last numbers. Ctrl-C and SIGTERM end it cleanly."""
+    lock = hold(settings.folder)
+    tree = Tree(settings)
+    started_s = time.monotonic()
+    told: dict[str, Any] = {}
+    with _signals() as stopped:
+        tree.start()
+        while tree.alive and not tree.ended:
+            for happening in tree.tend():
+                print(happening, file=sys.stderr)
+            over = until_s is not None and time.monotonic() >= until_s
+            told = _ask(settings.folder, Call("stop" if stopped() or over else "status")) or told
+            if told:
+                look(told)
+            time.sleep(LOOK_EVERY_S)
+        tree.stop()
+        told = {**told, **tree.last_words()}
+    lock.close()
+    return {**told, "ending": told.get("ending") or "stopped", "seconds": round(time.monotonic() - started_s, 3)}
 
 
-def run_worker(worker: Worker) -> Ending:
-    """Run it to its end; Ctrl-C and SIGTERM end it cleanly."""
-    with _signals(worker):
-        try:
-            return worker.run()
-        finally:
-            worker.close()
+def _ask(folder: Path, call: Call) -> dict[str, Any]:
+    try:
+        return ask_keeper(folder, call)
+    except (OSError, Gone):
+        return {}
 
 
-def summary(crawl: Crawl, ending: Ending, elapsed_s: float) -> str:
+def summary(told: Numbers) -> str:
     """What came of it, in a few lines."""
-    tally = crawl.tally
-    brought = f"{counted(tally.pages, 'page')}, {bytes_in_words(tally.bytes)}, from {counted(len(crawl.hosts), 'host')}"
-    cost = f"{counted(tally.requests, 'request')}, {amount(tally.robots)} of them for robots.txt"
-    left = len(crawl.frontier)
+    if "pages" not in told:
+        return "Nothing was fetched."
+    brought = (
+        f"{counted(told['pages'], 'page')}, {bytes_in_words(told['bytes'])}, from {counted(told['hosts'], 'host')}"
+    )
+    cost = f"{counted(told['requests'], 'request')}, {amount(told['robots_requests'])} of them for robots.txt"
+    left = told["urls_waiting"]
     lines = [
-        f"{brought} in {span(elapsed_s)} ({cost}).",
-        f"{counted(len(crawl.known), 'URL')} known, {amount(left) if left else 'none'} of them still to be fetched.",
+        f"{brought} in {span(told['seconds'])} ({cost}).",
+        f"{counted(told['urls_known'], 'URL')} known, {amount(left) if left else 'none'} of them still to be fetched.",
     ]
-    if tally.refusals:
-        lines.append(f"Not fetched: {kinds(tally.refusals)}.")
-    if tally.failures:
-        lines.append(f"Failed: {kinds(tally.failures)}.")
-    if ending == "stuck":
-        named = [f"{host.name} ({host.trouble})" for host in crawl.hosts.values() if host.trouble]
+    if told["refusals"]:
+        lines.append(f"Not fetched: {kinds(told['refusals'])}.")
+    if told["failures"]:
+        lines.append(f"Failed: {kinds(told['failures'])}.")
+    if told["ending"] == "stuck":
+        named = [f"{name} ({trouble})" for name, trouble in told["hosts_in_trouble"].items()]
         lines.append(f"Waited in vain for {', '.join(named[:5])}{' and others' if len(named) > 5 else ''}.")
     return "\n".join(lines)
 
@@ -131,11 +131,12 @@ def _config(options: argparse.Namespace) -> Config:
     return override(load(path), {key: value for key, value in typed.items() if value is not None})
 
 
-def _check(rules: Rules) -> None:
+def check(settings: LiveSettings) -> None:
     """Nothing is begun that cannot be done: names that do not exist, addresses that may not be asked."""
-    for site in rules.sites:
+    rules = rules_for(settings, [])
+    for site in settings.sites:
         host = origin_of(site.start).host
-        addresses = _addresses(site, rules.detours)
+        addresses = _addresses(site, settings.detours)
         if any(map(rules.may_ask, addresses)):
             continue
         if any(map(is_public, addresses)):
@@ -184,10 +185,15 @@ def _headline(sites: Sequence[Site]) -> str:
 
 
 @contextmanager
-def _signals(worker: Worker) -> Iterator[None]:
-    before = {number: signal.signal(number, lambda *_: worker.stop()) for number in (signal.SIGINT, signal.SIGTERM)}
+def _signals() -> Iterator[Callable[[], bool]]:
+    """Whether somebody wants it to end."""
+    wanted: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _: wanted.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
-        yield
+        yield lambda: bool(wanted)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -2,22 +2,23 @@
 
 import argparse
 import tempfile
-import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from vedette.cli.crawling import rules_of, run_worker, summary, worker_for
+from vedette import __version__
+from vedette.cli.crawling import run_tree, summary
 from vedette.cli.screen import Screen
 from vedette.cli.words import amount, span
 from vedette.config import Config, override, parse_duration
 from vedette.discover.scope import read_site
 from vedette.errors import UsageError
 from vedette.fetch.connect import read_detour
+from vedette.fetch.request import user_agent
 from vedette.lab.access_log import read_log
 from vedette.lab.judge import judge
 from vedette.lab.worlds.made.server import ServerHandle, start_server
-from vedette.live.worker import Worker
+from vedette.live.settings import LiveSettings
 
 __all__ = ["demonstrate"]
 
@@ -29,17 +30,15 @@ def demonstrate(options: argparse.Namespace, show: type[Screen] = Screen) -> int
         folder = _folder(options.data, stack)
         log = folder / "access.log"
         server = stack.enter_context(start_server(options.world, options.seed, speed=options.speed, log_path=log))
-        worker = _worker(server, folder)
-        print(_welcome(options, server, folder))
-        started_s = time.monotonic()
-        _stop_after(worker, duration_s)
+        settings = _settings(server, folder)
+        print(_welcome(options, server, folder), flush=True)
+        until_s = None if duration_s is None else time.monotonic() + duration_s
         note = "Ctrl-C stops" if duration_s is None else f"ends after {span(duration_s)}; Ctrl-C stops"
         with show(_headline(options, server), quiet=options.quiet, note=note) as screen:
-            worker.look = screen.look
-            ending = run_worker(worker)
-        print(summary(worker.crawl, ending, time.monotonic() - started_s))
+            told = run_tree(settings, screen.look, until_s)
+        print(summary(told))
         server.stop()
-        print(_judged(log, worker))
+        print(_judged(log, settings))
     return 0
 
 
@@ -53,14 +52,19 @@ def _folder(named: str | None, stack: ExitStack) -> Path:
     return folder
 
 
-def _worker(server: ServerHandle, folder: Path) -> Worker:
+def _settings(server: ServerHandle, folder: Path) -> LiveSettings:
     config = override(Config(), {"store.data": str(folder)})
     names = [name for name in server.hosts if not name.startswith("*.")]
-    sites = tuple(read_site(f"http://{name}/") for name in names)
-    detours = tuple(read_detour(line) for line in server.connect_to_lines())
-    worker = worker_for(rules_of(config, sites, detours, allow_private=True, pages=None), config, server.clock)
-    worker.linger = True
-    return worker
+    return LiveSettings(
+        config=config,
+        clock=server.clock,
+        folder=folder,
+        agent=user_agent(__version__, ""),
+        sites=tuple(read_site(f"http://{name}/") for name in names),
+        detours=tuple(read_detour(line) for line in server.connect_to_lines()),
+        allow_private=True,
+        forever=True,
+    )
 
 
 def _welcome(options: argparse.Namespace, server: ServerHandle, folder: Path) -> str:
@@ -81,17 +85,10 @@ def _headline(options: argparse.Namespace, server: ServerHandle) -> str:
     return f"{options.world}, {len(server.hosts)} hosts, {options.speed:g} times as fast"
 
 
-def _stop_after(worker: Worker, duration_s: float | None) -> None:
-    if duration_s is not None:
-        timer = threading.Timer(duration_s, worker.stop)
-        timer.daemon = True
-        timer.start()
-
-
-def _judged(log: Path, worker: Worker) -> str:
+def _judged(log: Path, settings: LiveSettings) -> str:
     header, entries = read_log(log)
-    rules = worker.crawl.rules
-    verdict = judge(entries, header, delay_s=rules.delay_s, address_delay_s=rules.address_delay_s)
+    crawl = settings.config.crawl
+    verdict = judge(entries, header, delay_s=crawl.delay_s, address_delay_s=crawl.address_delay_s)
     told = f"The servers' own log: {amount(verdict.requests)} requests to {amount(verdict.hosts)} hosts"
     if not verdict.total:
         return f"{told}, none too soon, none disallowed."

@@ -6,18 +6,18 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from vedette.cli.words import amount, bytes_in_words, kinds, span
-from vedette.ring.state import Crawl
 
 if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-__all__ = ["Screen", "numbers"]
+__all__ = ["Numbers", "Screen"]
 
 RATE_OVER_S = 5.0
+Numbers = Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -34,31 +34,8 @@ class _Rate:
         return (pages - self.points[0][1]) / elapsed_s if elapsed_s > 0.2 else 0.0
 
 
-def numbers(crawl: Crawl) -> dict[str, object]:
-    """The state of a crawl as plain numbers, for ``--json``."""
-    tally = crawl.tally
-    return {
-        "pages": tally.pages,
-        "bytes": tally.bytes,
-        "requests": tally.requests,
-        "robots_requests": tally.robots,
-        "redirects": tally.redirects,
-        "urls_known": len(crawl.known),
-        "urls_waiting": len(crawl.frontier),
-        "hosts": len(crawl.hosts),
-        "statuses": _sorted({str(status): count for status, count in tally.statuses.items()}),
-        "failures": _sorted(tally.failures),
-        "refusals": _sorted(tally.refusals),
-        "hosts_in_trouble": {host.name: str(host.trouble) for host in crawl.hosts.values() if host.trouble},
-    }
-
-
-def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
-    return {str(key): counts[key] for key in sorted(counts)}
-
-
 class Screen:
-    """Shows a crawl while it runs; a context manager."""
+    """Shows a crawl while it runs, by the numbers that its keeper tells; a context manager."""
 
     def __init__(self, headline: str, *, quiet: bool, note: str = "") -> None:
         self._headline = headline
@@ -83,19 +60,19 @@ class Screen:
         if self._live is not None:
             self._live.stop()
 
-    def look(self, crawl: Crawl) -> None:
+    def look(self, told: Numbers) -> None:
         """Draw anew, if it is time to."""
         now_s = time.monotonic()
-        if self._quiet or now_s - self._shown_s < (0.125 if self._live else 5.0):
+        if self._quiet or "pages" not in told or now_s - self._shown_s < (0.125 if self._live else 5.0):
             return
         self._shown_s = now_s
-        rate = self._rate.add(now_s, crawl.tally.pages)
+        rate = self._rate.add(now_s, told["pages"])
         if self._live is None:
-            print(self._line(crawl, rate, now_s), file=sys.stderr)
+            print(self._line(told, rate, now_s), file=sys.stderr)
         else:
-            self._live.update(self.table(crawl, rate, now_s - self._started_s), refresh=True)
+            self._live.update(self.table(told, rate, now_s - self._started_s), refresh=True)
 
-    def table(self, crawl: Crawl, rate: float, elapsed_s: float) -> "Table":
+    def table(self, told: Numbers, rate: float, elapsed_s: float) -> "Table":
         """The screen itself; plain text, since what comes from the web must not be read as markup."""
         from rich.table import Table
         from rich.text import Text
@@ -108,45 +85,32 @@ class Screen:
         table.add_column(justify="right", width=9)
         table.add_column(no_wrap=True, overflow="ellipsis")
         table.add_row()
-        for name, value, text in _rows(crawl, rate):
+        for name, value, text in _rows(told, rate):
             table.add_row(name, value, Text(text))
         return table
 
-    def _line(self, crawl: Crawl, rate: float, now_s: float) -> str:
-        standing = crawl.frontier.standings()
+    def _line(self, told: Numbers, rate: float, now_s: float) -> str:
+        asked = told["hosts_waiting"].get("being asked", 0)
         return (
-            f"{span(now_s - self._started_s):>8}  {amount(crawl.tally.pages)} pages, {rate:.0f}/s, "
-            f"{amount(len(crawl.frontier))} URLs waiting, {standing['busy']} of {len(crawl.hosts)} hosts being asked, "
-            f"{amount(crawl.tally.failures.total())} failed"
+            f"{span(now_s - self._started_s):>8}  {amount(told['pages'])} pages, {rate:.0f}/s, "
+            f"{amount(told['urls_waiting'])} URLs waiting, {asked} of {told['hosts']} hosts being asked, "
+            f"{amount(sum(told['failures'].values()))} failed"
         )
 
 
-def _rows(crawl: Crawl, rate: float) -> list[tuple[str, str, str]]:
-    tally = crawl.tally
-    rows = [
-        (
-            "pages",
-            amount(tally.pages),
-            f"{rate:.0f}/s   {bytes_in_words(tally.bytes)}   {amount(tally.requests)} requests",
-        ),
-        ("waiting", amount(len(crawl.frontier)), f"URLs of {amount(len(crawl.known))} known"),
-        ("hosts", amount(len(crawl.hosts)), _standing(crawl)),
-        ("refused", amount(tally.refusals.total()), kinds(tally.refusals)),
-        ("failed", amount(tally.failures.total()), kinds(tally.failures)),
+def _rows(told: Numbers, rate: float) -> list[tuple[str, str, str]]:
+    size, requests = bytes_in_words(told["bytes"]), amount(told["requests"])
+    trouble = Counter(told["hosts_in_trouble"].values())
+    return [
+        ("pages", amount(told["pages"]), f"{rate:.0f}/s   {size}   {requests} requests   {_again(told)}".rstrip()),
+        ("waiting", amount(told["urls_waiting"]), f"URLs of {amount(told['urls_known'])} known"),
+        ("hosts", amount(told["hosts"]), kinds(told["hosts_waiting"])),
+        ("refused", amount(sum(told["refusals"].values())), kinds(told["refusals"])),
+        ("failed", amount(sum(told["failures"].values())), kinds(told["failures"])),
+        ("trouble", amount(trouble.total()), kinds(trouble)),
     ]
-    trouble = Counter(str(host.trouble) for host in crawl.hosts.values() if host.trouble)
-    return [*rows, ("trouble", amount(trouble.total()), kinds(trouble))]
 
 
-def _standing(crawl: Crawl) -> str:
-    standing = crawl.frontier.standings()
-    unnamed = len(crawl.hosts) - standing.total()
-    parts = [
-        (standing["busy"], "being asked"),
-        (standing["timed"], "resting"),
-        (standing["in line"], "in line for a shared address"),
-        (standing["held"], "held"),
-        (unnamed, "without address"),
-        (standing["idle"], "done"),
-    ]
-    return ", ".join(f"{count} {text}" for count, text in parts if count)
+def _again(told: Numbers) -> str:
+    again = told["pages"] - told["new_pages"]
+    return f"{amount(again)} of them again, {amount(told['unchanged'])} unchanged" if again else ""

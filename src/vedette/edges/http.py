@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import takewhile
 from math import ceil
+from urllib.parse import urlsplit
 
 import pycurl
 
@@ -186,11 +187,25 @@ class Client:
         headers = _read_head(transfer.head)
         coding = ", ".join(value for name, value in headers if name == "content-encoding")
         limit_bytes = ROBOTS_BYTES if ask.purpose == "robots" else self._limits.body_bytes
-        body = decode(bytes(transfer.body), coding, limit_bytes)
+        payload = bytes(transfer.body)
+        body = decode(payload, coding, limit_bytes)
         if isinstance(body, Failure):
             return NoAnswer(ask.url, ask.purpose, body, f"Content-Encoding {coding}", transfer.started_s, ended_s)
         status, address = curl.getinfo(pycurl.RESPONSE_CODE), curl.getinfo(pycurl.PRIMARY_IP)
-        return Answer(ask.url, ask.purpose, status, headers, body, transfer.started_s, ended_s, address)
+        return Answer(
+            *(ask.url, ask.purpose, status, headers, body, transfer.started_s, ended_s, address),
+            request_head=_request_head(ask),
+            head=b"".join(transfer.head),
+            payload=payload,
+        )
+
+
+def _request_head(ask: Ask) -> bytes:
+    """The request as it was sent, but for what libcurl adds on its own."""
+    parts = urlsplit(ask.url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    lines = [f"GET {target} HTTP/1.1", f"Host: {parts.netloc}", *(f"{name}: {value}" for name, value in ask.headers)]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
 
 
 def _read_head(lines: list[bytes]) -> Headers:

@@ -1,106 +1,163 @@
-"""One worker: carries out what the ring decides, and tells it what came of it.
+"""A worker process: asks for what the keeper ordered, archives every answer, and reports.
 
-The loop never waits for a host. It sleeps until an answer comes, a name is resolved, or the earliest host may be asked.
+It never waits for a host: it sleeps until an answer or an order comes, or the earliest host may be asked. What it
+has reported and the keeper has not yet made durable is bounded, so that a crash costs few repeated requests.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import replace
 
-from vedette.edges.clock import Clock
-from vedette.edges.dns import Resolver
-from vedette.edges.http import Client
-from vedette.ring.crawl import idle, next_s, step, stuck
-from vedette.ring.events import Begin, Came, Command, Event, Named, Resolve, Send, Tick
-from vedette.ring.state import Crawl
-from vedette.ring.store import Store
+from vedette.edges.http import Client, Limits
+from vedette.edges.post import Channel, Gone, connect
+from vedette.edges.warc import Exchange, Revisit, WarcWriter, digest
+from vedette.facts import Answer, Ask, Outcome, origin_of
+from vedette.fetch.connect import Route, detour_for
+from vedette.live.keeper import SOCKET, Hello
+from vedette.live.settings import LiveSettings
+from vedette.ring.ask import Asker
+from vedette.ring.orders import Errand, Fetched, Noted, Orders, Place, Recall, Report, Result, Stop
 
-__all__ = ["Ending", "Worker"]
+__all__ = ["WorkerProcess", "run_worker"]
 
-COMMIT_EVERY_S = 0.5
 LONGEST_SLEEP_S = 0.1
+HOLD_WALL_S = 20.0
+MOST_UNNOTED = 16
+STOP_PATIENCE_S = 1.5
+GONE = 3
 
-Ending = Literal["done", "stopped", "stuck"]
 
+class WorkerProcess:
+    """Orders, sockets and archive of one worker."""
 
-@dataclass(slots=True)
-class Worker:
-    """A crawl and the outside things that it needs. ``look`` is called several times a second while it runs.
+    def __init__(self, settings: LiveSettings, number: int, channel: Channel) -> None:
+        crawl = settings.config.crawl
+        self._settings = settings
+        self._clock = settings.clock
+        self._channel = channel
+        limits = Limits(crawl.connect_timeout_s, crawl.timeout_s, crawl.max_page_bytes)
+        self._client = Client(settings.clock, limits)
+        self._client.watch(channel.fd, lambda: None)
+        hold_s = HOLD_WALL_S * settings.clock.speed
+        self._asker = Asker(settings.agent, crawl.address_delay_s, hold_s)
+        self._archive = WarcWriter(settings.folder / "warc", f"w{number}", settings.agent.partition(" ")[0])
+        self._results: list[Result] = []
+        self._serial = self._noted = 0
+        self._unnoted: dict[int, int] = {}
+        self._stopping_s: float | None = None
 
-    ``linger`` keeps it running when nothing is left to ask for; ``patience_s`` is how long (world time) it waits for
-    hosts in trouble when nothing else is left.
-    """
-
-    crawl: Crawl
-    clock: Clock
-    client: Client
-    resolver: Resolver
-    store: Store
-    concurrency: int = 256
-    patience_s: float = 300.0
-    linger: bool = False
-    look: Callable[[Crawl], None] = lambda _: None
-    stopping: bool = field(default=False, init=False)
-    _committed_s: float = field(default=0.0, init=False)
-
-    def run(self) -> Ending:
-        """Until nothing is left, ``stop`` is called, or only hosts in trouble are left."""
-        self.client.watch(self.resolver.fd, self.resolver.drain)
-        self._tell(Begin(self.store.known()))
-        while True:
-            self._tell(Tick(self.concurrency - self.client.in_flight))
-            ending = self._ending()
-            self._settle(now=ending is not None)
-            if ending is not None:
-                return ending
-            for event in self._wait():
-                self._tell(event)
-
-    def stop(self) -> None:
-        """End soon; what is on its way is abandoned and stays to be fetched."""
-        self.stopping = True
+    def run(self) -> None:
+        """Until the keeper says stop, or is gone."""
+        while not self._is_done():
+            for message in self._channel.receive():
+                self._message(message)
+            self._send()
+            for outcome in self._client.wait(self._pause_s()):
+                self._came(outcome)
+            self._report()
 
     def close(self) -> None:
-        """Let go of sockets and store; what was kept is committed."""
-        self.client.close()
-        self.resolver.close()
-        self.store.close()
+        """Let go of sockets and archive."""
+        self._client.close()
+        self._archive.close()
 
-    def _ending(self) -> Ending | None:
-        if self.stopping:
-            return "stopped"
-        if self.linger or self.resolver.pending:
-            return None
-        if idle(self.crawl):
-            return "done"
-        return "stuck" if stuck(self.crawl, self.clock.now(), self.patience_s) else None
+    def _message(self, message: object) -> None:
+        if isinstance(message, Orders):
+            self._asker.take_orders(message)
+        elif isinstance(message, Recall):
+            self._asker.recall(message)
+        elif isinstance(message, Noted):
+            self._unnoted = {serial: count for serial, count in self._unnoted.items() if serial > message.serial}
+        elif isinstance(message, Stop):
+            self._stopping_s = self._clock.wall()
 
-    def _tell(self, event: Event) -> None:
-        for command in step(self.crawl, event, self.clock.now()):
-            self._carry_out(command)
+    def _send(self) -> None:
+        concurrency = self._settings.config.crawl.concurrency
+        if self._stopping_s is not None:
+            return
+        while self._client.in_flight < concurrency and sum(self._unnoted.values()) < MOST_UNNOTED:
+            ask = self._asker.take(self._clock.now())
+            if ask is None:
+                return
+            self._client.submit(ask, self._route(ask))
 
-    def _carry_out(self, command: Command) -> None:
-        if isinstance(command, Send):
-            self.client.submit(command.ask, command.route)
-        elif isinstance(command, Resolve):
-            self.resolver.ask(command.host)
-        else:
-            self.store.keep((command,))
+    def _route(self, ask: Ask) -> Route:
+        origin = origin_of(ask.url)
+        detour = detour_for(origin, self._settings.detours)
+        return detour or Route(self._asker.hosts[origin.host].orders.address, origin.port)
 
-    def _wait(self) -> Iterator[Event]:
-        ready_s = next_s(self.crawl)
-        pause_s = LONGEST_SLEEP_S
-        if ready_s is not None and self.client.in_flight < self.concurrency:
-            pause_s = min(max(self.clock.wall_delay(ready_s - self.clock.now()), 0.0), LONGEST_SLEEP_S)
-        for outcome in self.client.wait(pause_s):
-            yield Came(outcome)
-        for lookup in self.resolver.answers():
-            yield Named(lookup.host, lookup.addresses, lookup.failure)
+    def _pause_s(self) -> float:
+        ready_s = self._asker.next_s()
+        if ready_s is None or sum(self._unnoted.values()) >= MOST_UNNOTED:
+            return LONGEST_SLEEP_S
+        return min(max(self._clock.wall_delay(ready_s - self._clock.now()), 0.0), LONGEST_SLEEP_S)
 
-    def _settle(self, *, now: bool) -> None:
-        """Commit and let somebody look, often enough for people and seldom enough for the disk."""
-        wall_s = self.clock.wall()
-        if now or wall_s - self._committed_s >= COMMIT_EVERY_S:
-            self._committed_s = wall_s
-            self.store.commit()
-        self.look(self.crawl)
+    def _came(self, outcome: Outcome) -> None:
+        result = self._asker.came(origin_of(outcome.url).host, outcome)
+        if isinstance(outcome, Answer) and isinstance(result, Fetched):
+            result = self._archived(result, outcome)
+        self._results.append(result)
+
+    def _archived(self, result: Fetched, answer: Answer) -> Fetched:
+        """Every answer is kept; one whose bytes are kept already only says so."""
+        payload_digest = digest(answer.payload)
+        revisit = _revisit(result.errand, answer, payload_digest)
+        stood = self._archive.append(
+            Exchange(
+                answer.url,
+                answer.ended_s,
+                answer.request_head,
+                answer.head,
+                answer.payload,
+                answer.address,
+                revisit,
+            )
+        )
+        place = Place(stood.file, stood.offset, stood.length)
+        kept = result.errand.copy.payload_digest if revisit and result.errand.copy else payload_digest
+        return replace(result, place=place, payload_digest=kept)
+
+    def _report(self) -> None:
+        asker = self._asker
+        if not (self._results or asker.returned or asker.news):
+            self._channel.flush()
+            return
+        self._serial += 1
+        self._unnoted[self._serial] = len(self._results)
+        archived = self._archive.flush()
+        results, self._results = tuple(self._results), []
+        returned, asker.returned = tuple(asker.returned), []
+        news, asker.news = tuple(asker.news.values()), {}
+        self._channel.send(Report(self._serial, results, returned, news, archived))
+
+    def _is_done(self) -> bool:
+        if self._stopping_s is None:
+            return False
+        waited_s = self._clock.wall() - self._stopping_s
+        return (not self._client.in_flight and not self._unnoted) or waited_s > STOP_PATIENCE_S
+
+
+def _revisit(errand: Errand, answer: Answer, payload_digest: str) -> Revisit | None:
+    copy = errand.copy
+    if copy is None or not copy.payload_digest:
+        return None
+    if answer.status == 304:
+        return Revisit("server-not-modified", errand.url, copy.fetched_s, copy.payload_digest)
+    if answer.status == 200 and payload_digest == copy.payload_digest:
+        return Revisit("identical-payload-digest", errand.url, copy.fetched_s, copy.payload_digest)
+    return None
+
+
+def run_worker(settings: LiveSettings, number: int) -> int:
+    """The life of a worker process; ``GONE`` when there is no keeper to work for."""
+    try:
+        channel = Channel(connect(settings.folder / SOCKET))
+    except OSError:
+        return GONE
+    channel.send(Hello(number))
+    worker = WorkerProcess(settings, number, channel)
+    try:
+        worker.run()
+    except Gone:
+        return GONE
+    finally:
+        worker.close()
+    return 0

@@ -150,6 +150,26 @@ class Frontier(Generic[Item]):
             if queue.standing == "held":
                 self._time(queue)
 
+    def rest(self, host: str, ready_s: float) -> None:
+        """A host is not to be asked before this time, if that is later than what was known."""
+        queue = self._queues[host]
+        queue.ready_s = max(queue.ready_s, ready_s)
+
+    def clear(self, host: str) -> list[Item]:
+        """Everything that waits for a host, which has nothing left to be asked for then."""
+        queue = self._queues[host]
+        assert not queue.later, f"{host} has things that wait for a time of their own"
+        things, queue.things = [item for _, _, item in sorted(queue.things)], []
+        self._size -= len(things)
+        return things
+
+    def move(self, host: str, address: str, ready_s: float) -> None:
+        """A host without anything to be asked for has another address from now on."""
+        assert not self.waiting(host), f"{host} has things waiting"
+        assert self._queues[host].standing != "busy", f"{host} has something out"
+        del self._queues[host]
+        self.open(host, address, ready_s)
+
     def next_s(self) -> float | None:
         """The earliest time at which ``take`` may bring something that it does not bring now."""
         return min((heap[0][0] for heap in (self._heap, self._later) if heap), default=None)
@@ -199,7 +219,9 @@ class Frontier(Generic[Item]):
 
     def _at_gate(self, queue: _Queue[Item], now_s: float) -> _Queue[Item] | None:
         gate = queue.gate
-        if queue.ready_s > now_s:  # a release made it wait longer
+        if queue.standing != "timed":  # it was moved, and this entry is of its earlier address
+            return None
+        if queue.ready_s > now_s or not queue.things:  # it was told to wait longer, or it was cleared
             self._time(queue)
             return None
         if not gate.busy and not gate.line and gate.ready_s <= now_s:
@@ -212,9 +234,9 @@ class Frontier(Generic[Item]):
     def _next_in_line(self, gate: _Gate, now_s: float) -> _Queue[Item] | None:
         gate.timed = False
         queue = self._queues[gate.line.popleft()]
-        if queue.ready_s <= now_s:
+        if queue.ready_s <= now_s and queue.things:
             return queue
-        self._go_on(queue)  # a release made it wait longer, so it leaves the line
+        self._go_on(queue)  # it was told to wait longer, or was cleared: it leaves the line
         return None
 
     def _give(self, queue: _Queue[Item]) -> Taken[Item]:

@@ -1,4 +1,4 @@
-"""Title, links and robots meta of an HTML page.
+"""Title, links, feeds and robots meta of an HTML page.
 
 Links are raw ``href`` values in the order of the page; whoever resolves them needs ``base``. A link that its author
 marked ``nofollow`` is left out. The numbers of links and the lengths of strings are bounded.
@@ -14,6 +14,8 @@ __all__ = ["Reading", "decode_text", "is_html", "read_html"]
 
 MOST_LINKS = 10_000
 MOST_METAS = 100
+MOST_FEEDS = 20
+FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml", "application/rdf+xml"})
 LONGEST_HREF = 8_192
 LONGEST_TITLE = 1_024
 
@@ -30,6 +32,7 @@ class Reading:
     links: tuple[str, ...]
     base: str | None
     robots_meta: tuple[tuple[str, str], ...]
+    feeds: tuple[str, ...] = ()
 
 
 def is_html(content_type: str, body: bytes) -> bool:
@@ -67,27 +70,38 @@ def read_html(text: str) -> Reading:
     """Title, links, base and robots meta of a page's text.
 
     >>> read_html("<title> A  page </title><a href='/b'>b</a><a rel='x nofollow' href='/c'>c</a>")
-    Reading(title='A page', links=('/b',), base=None, robots_meta=())
+    Reading(title='A page', links=('/b',), base=None, robots_meta=(), feeds=())
     """
     title = base = None
     links: dict[str, None] = {}
     metas: list[tuple[str, str]] = []
+    feeds: dict[str, None] = {}
     for tag in tags(text):
         if tag.name in {"a", "area"}:
             _add_link(tag, links)
+        elif tag.name == "link":
+            _add_feed(tag, feeds)
         elif tag.name == "meta":
             _add_meta(tag, metas)
         elif tag.name == "base":
             base = _href(tag) if base is None else base
         elif title is None and not tag.in_svg:
             title = _title(tag)
-    return Reading(title or "", tuple(links), base or None, tuple(metas))
+    return Reading(title or "", tuple(links), base or None, tuple(metas), tuple(feeds))
 
 
 def _add_link(tag: Tag, links: dict[str, None]) -> None:
     href = _href(tag) if len(links) < MOST_LINKS else None
     if href is not None and "nofollow" not in (tag.get("rel") or "").lower().split():
         links[href] = None
+
+
+def _add_feed(tag: Tag, feeds: dict[str, None]) -> None:
+    """Feeds that the page announces (RSS Autodiscovery)."""
+    kind = (tag.get("type") or "").partition(";")[0].strip().lower()
+    href = _href(tag) if len(feeds) < MOST_FEEDS else None
+    if href and kind in FEED_TYPES and "alternate" in (tag.get("rel") or "").lower().split():
+        feeds[href] = None
 
 
 def _add_meta(tag: Tag, metas: list[tuple[str, str]]) -> None:

@@ -23,7 +23,7 @@ _RAW = frozenset({"iframe", "noembed", "noframes", "plaintext", "script", "style
 # Spelt out in both cases: the engine then skips most alternatives by their first letter.
 _NAMES = "|".join(
     "".join(f"[{letter}{letter.upper()}]" for letter in name)
-    for name in sorted({"a", "area", "base", "meta", "svg", "template", *_RAW})
+    for name in sorted({"a", "area", "base", "link", "meta", "svg", "template", *_RAW})
 )
 
 _S = r"[ \t\n\r\f]"
@@ -68,7 +68,7 @@ class Tag:
 
 
 def tags(text: str) -> Iterator[Tag]:
-    """Every ``a``, ``area``, ``base``, ``meta`` and ``title`` of a page, in its order.
+    """Every ``a``, ``area``, ``base``, ``link``, ``meta`` and ``title`` of a page, in its order.
 
     >>> [(tag.name, tag.get("href")) for tag in tags("<!-- <a href='/z'> --><A HREF='/x?a&amp;b'>")]
     [('a', '/x?a&b')]

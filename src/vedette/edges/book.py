@@ -1,0 +1,273 @@
+"""The keeper's book: pages, robots.txt copies, hosts, sites, notes, archive files; over the connection it is given.
+
+Nothing is committed here: the keeper commits once for everything that a batch of reports brought.
+"""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from math import inf
+from typing import Any
+
+from vedette.facts import Origin, Site, origin_of, partition_of
+from vedette.fetch.request import PRODUCT
+from vedette.fetch.robots_state import RobotsState, from_json, to_json
+from vedette.ring.orders import Place
+from vedette.ring.ports import Due, PageRow
+
+__all__ = ["Action", "HostRow", "SiteRow", "StateBook", "create_book"]
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS page (
+  id INTEGER PRIMARY KEY,          -- that of its url
+  partition INTEGER NOT NULL,
+  host INTEGER NOT NULL,
+  status INTEGER NOT NULL,
+  kind TEXT NOT NULL,              -- page, feed, sitemap, other
+  fetched_s REAL NOT NULL,
+  changed_s REAL NOT NULL,
+  title TEXT NOT NULL,
+  content_type TEXT NOT NULL,
+  etag TEXT NOT NULL,
+  last_modified TEXT NOT NULL,
+  digest TEXT NOT NULL,            -- of the decoded body
+  payload_digest TEXT NOT NULL,    -- of the body as sent, as the archive writes it
+  location TEXT NOT NULL,          -- where a redirect leads
+  body_bytes INTEGER NOT NULL,
+  file TEXT,                       -- archive file, and where in it
+  offset INTEGER,
+  length INTEGER,
+  interval_s REAL NOT NULL,
+  due_s REAL NOT NULL,             -- when it is to be fetched again; infinity for never
+  links BLOB NOT NULL              -- all out-links within the sites, packed
+) STRICT;
+CREATE INDEX IF NOT EXISTS page_due ON page (due_s);
+CREATE TABLE IF NOT EXISTS note (
+  url_id INTEGER PRIMARY KEY,
+  why TEXT NOT NULL,               -- why it was refused or could not be fetched
+  at_s REAL NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS robots (
+  origin TEXT PRIMARY KEY,
+  partition INTEGER NOT NULL,
+  state TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS host_state (
+  name TEXT PRIMARY KEY,
+  partition INTEGER NOT NULL,
+  ready_s REAL NOT NULL,           -- world time before which it is not asked
+  strain INTEGER NOT NULL,
+  trouble TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS site (
+  id INTEGER PRIMARY KEY,
+  start TEXT NOT NULL UNIQUE,
+  settings TEXT NOT NULL,
+  paused INTEGER NOT NULL DEFAULT 0,
+  added_s REAL NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS archive (
+  file TEXT PRIMARY KEY,
+  length INTEGER NOT NULL          -- acknowledged: what lies beyond it is cut off at a start
+) STRICT;
+CREATE TABLE IF NOT EXISTS action (
+  id INTEGER PRIMARY KEY,
+  at_s REAL NOT NULL,
+  what TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS life (
+  what TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT;
+"""
+
+_PAGE_COLUMNS = (
+    "id, host, status, kind, fetched_s, changed_s, title, content_type, etag, last_modified, digest, payload_digest, "
+    "location, body_bytes, file, offset, length, interval_s, due_s"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HostRow:
+    """What was last known of a host's pauses."""
+
+    name: str
+    ready_s: float
+    strain: int
+    trouble: str
+
+
+@dataclass(frozen=True, slots=True)
+class SiteRow:
+    """A site of the operator's, running or paused."""
+
+    site: Site
+    paused: bool
+    added_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that the operator did."""
+
+    at_s: float
+    what: str
+
+
+def create_book(connection: sqlite3.Connection) -> None:
+    """Make the tables where they are missing."""
+    for statement in _SCHEMA.split(";\n"):
+        connection.execute(statement)
+
+
+class StateBook:
+    """A ``ring.ports.Book``, and what start-up, commands and explanations need besides."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+
+    # what the ring tells
+
+    def keep_page(self, page: PageRow, links: Sequence[str]) -> None:
+        """The latest answer for a URL."""
+        place = (page.place.file, page.place.offset, page.place.length) if page.place else (None, None, None)
+        values = (
+            *(page.id, self._partition(page.host), page.host, page.status, page.kind, page.fetched_s, page.changed_s),
+            *(page.title, page.content_type, page.etag, page.last_modified, page.digest),
+            *(page.payload_digest, page.location, page.body_bytes, *place, page.interval_s, page.due_s, _pack(links)),
+        )
+        marks = ", ".join("?" * len(values))
+        self._db.execute(f"INSERT OR REPLACE INTO page VALUES ({marks})", values)  # noqa: S608 - question marks only
+        self._db.execute("DELETE FROM note WHERE url_id = ?", (page.id,))
+
+    def copies(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
+        """What is at hand of these URLs, where something is."""
+        sql = f"SELECT {_PAGE_COLUMNS} FROM page WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608 - our columns
+        return {row[0]: _page(row) for row in self._db.execute(sql, (json.dumps(list(ids)),))} if ids else {}
+
+    def note(self, id_: int, why: str, at_s: float) -> None:
+        """Why a URL was refused or could not be fetched."""
+        self._db.execute("INSERT OR REPLACE INTO note VALUES (?, ?, ?)", (id_, why[:500], at_s))
+
+    def keep_robots(self, origin: Origin, state: RobotsState) -> None:
+        """What is now known of an origin's robots.txt."""
+        row = (str(origin), partition_of(origin.host), json.dumps(to_json(state)))
+        self._db.execute("INSERT OR REPLACE INTO robots VALUES (?, ?, ?)", row)
+
+    def keep_host(self, name: str, ready_s: float, strain: int, trouble: str) -> None:
+        """When a host may be asked again."""
+        row = (name, partition_of(name), ready_s, strain, trouble)
+        self._db.execute("INSERT OR REPLACE INTO host_state VALUES (?, ?, ?, ?, ?)", row)
+
+    def due(self, now_s: float, most: int) -> Sequence[Due]:
+        """Known pages whose time has come, the most overdue first; not named again before they were fetched."""
+        sql = "SELECT page.id, name FROM page JOIN host ON host.id = page.host WHERE due_s <= ? ORDER BY due_s LIMIT ?"
+        due = [Due(*row) for row in self._db.execute(sql, (now_s, most))]
+        ids = json.dumps([one.id for one in due])
+        self._db.execute("UPDATE page SET due_s = ? WHERE id IN (SELECT value FROM json_each(?))", (inf, ids))
+        return due
+
+    # what a start needs
+
+    def robots(self) -> dict[Origin, RobotsState]:
+        """Every copy that is kept."""
+        rows = self._db.execute("SELECT origin, state FROM robots")
+        return {origin_of(f"{text}/"): from_json(json.loads(state), PRODUCT) for text, state in rows}
+
+    def hosts(self) -> list[HostRow]:
+        """What was last known of each host's pauses."""
+        return [HostRow(*row) for row in self._db.execute("SELECT name, ready_s, strain, trouble FROM host_state")]
+
+    def archives(self) -> dict[str, int]:
+        """The acknowledged length of each archive file."""
+        return dict(self._db.execute("SELECT file, length FROM archive"))
+
+    def acknowledge_archive(self, lengths: Mapping[str, int]) -> None:
+        """These files are good up to these lengths."""
+        self._db.executemany("INSERT OR REPLACE INTO archive VALUES (?, ?)", lengths.items())
+
+    def life(self, what: str) -> str | None:
+        """A fact about the folder itself."""
+        row = self._db.execute("SELECT value FROM life WHERE what = ?", (what,)).fetchone()
+        return row[0] if row else None
+
+    def set_life(self, what: str, value: str) -> None:
+        """Set it."""
+        self._db.execute("INSERT OR REPLACE INTO life VALUES (?, ?)", (what, value))
+
+    # what the operator does
+
+    def sites(self) -> list[SiteRow]:
+        """In the order in which they were added."""
+        rows = self._db.execute("SELECT start, settings, paused, added_s FROM site ORDER BY id")
+        return [SiteRow(_site(start, settings), bool(paused), added_s) for start, settings, paused, added_s in rows]
+
+    def keep_site(self, row: SiteRow) -> None:
+        """Add a site, or set what it has."""
+        settings = {key: value for key, value in asdict(row.site).items() if key != "start"}
+        values = (row.site.start, json.dumps(settings), int(row.paused), row.added_s)
+        self._db.execute(
+            "INSERT INTO site (start, settings, paused, added_s) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (start) DO UPDATE SET settings = excluded.settings, paused = excluded.paused",
+            values,
+        )
+
+    def drop_site(self, start: str) -> None:
+        """Forget that it was named; its pages are another matter."""
+        self._db.execute("DELETE FROM site WHERE start = ?", (start,))
+
+    def log_action(self, action: Action) -> None:
+        """Remember what the operator did."""
+        self._db.execute("INSERT INTO action (at_s, what) VALUES (?, ?)", (action.at_s, action.what))
+
+    # what people ask
+
+    def page_of(self, id_: int) -> PageRow | None:
+        """The latest answer for a URL."""
+        return self.copies([id_]).get(id_)
+
+    def note_of(self, id_: int) -> tuple[str, float] | None:
+        """Why a URL was refused or failed, and when."""
+        row = self._db.execute("SELECT why, at_s FROM note WHERE url_id = ?", (id_,)).fetchone()
+        return (row[0], row[1]) if row else None
+
+    def links_of(self, id_: int) -> tuple[str, ...]:
+        """Where a page's links lead."""
+        row = self._db.execute("SELECT links FROM page WHERE id = ?", (id_,)).fetchone()
+        return _unpack(row[0]) if row else ()
+
+    def pages(self) -> Iterator[tuple[str, PageRow]]:
+        """Every page with its URL, in the order in which URLs were first seen."""
+        columns = ", ".join(f"page.{column.strip()}" for column in _PAGE_COLUMNS.split(","))
+        sql = f"SELECT url.url, {columns} FROM page JOIN url ON url.id = page.id ORDER BY page.id"  # noqa: S608 - our columns
+        for url, *row in self._db.execute(sql):
+            yield url, _page(row)
+
+    def _partition(self, host: int) -> int:
+        row = self._db.execute("SELECT partition FROM host WHERE id = ?", (host,)).fetchone()
+        return int(row[0])
+
+
+def _page(row: Sequence[Any]) -> PageRow:
+    """A row of ``_PAGE_COLUMNS``, which are the fields of a page in their order, but for the place in three parts."""
+    file, offset, length = row[14:17]
+    place = Place(file, offset, length) if file is not None else None
+    values: Any = zip((field.name for field in fields(PageRow)), (*row[:14], place, *row[17:]), strict=True)
+    return PageRow(**dict(values))
+
+
+def _site(start: str, settings: str) -> Site:
+    read: Any = json.loads(settings)
+    lists: Any = {key: tuple(value) if isinstance(value, list) else value for key, value in read.items()}
+    return Site(start, **lists)
+
+
+def _pack(links: Sequence[str]) -> bytes:
+    return zlib.compress("\n".join(links).encode(), 1)
+
+
+def _unpack(blob: bytes) -> tuple[str, ...]:
+    text = zlib.decompress(blob).decode()
+    return tuple(text.split("\n")) if text else ()

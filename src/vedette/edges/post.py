@@ -1,0 +1,143 @@
+"""Whole messages between the processes of one data folder, over a local stream socket, without ever blocking.
+
+A message is any picklable value behind its length. Unpickling runs what the sender says, so a channel is opened only
+to a process of the same user, which the kernel vouches for.
+"""
+
+import os
+import pickle
+import socket
+import struct
+from contextlib import suppress
+from pathlib import Path
+
+from vedette.errors import StoreError
+
+__all__ = ["Channel", "Gone", "connect", "listen", "peer_is_ours"]
+
+_LENGTH = struct.Struct("<Q")
+_CREDENTIALS = struct.Struct("3i")
+_READ_BYTES = 1 << 20
+# No honest batch comes near it; what does is a broken sender, and must not eat the memory.
+_LONGEST = 1 << 30
+
+
+class Gone(Exception):
+    """The other side is no longer there."""
+
+
+class Channel:
+    """One end of a connection; ``fd`` can be watched for reading, and for writing while ``unsent``."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self._sock = sock
+        self._inbox = bytearray()
+        self._outbox = bytearray()
+
+    @property
+    def fd(self) -> int:
+        """The descriptor to watch."""
+        return self._sock.fileno()
+
+    @property
+    def unsent(self) -> int:
+        """How many bytes wait for the socket."""
+        return len(self._outbox)
+
+    def send(self, message: object) -> None:
+        """Send as much as the socket takes now; the rest goes with ``flush``."""
+        data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+        self._outbox += _LENGTH.pack(len(data))
+        self._outbox += data
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what waits, as far as the socket takes it."""
+        while self._outbox:
+            try:
+                sent = self._sock.send(memoryview(self._outbox)[:_READ_BYTES])
+            except BlockingIOError:
+                return
+            except OSError as error:
+                raise Gone(str(error)) from None
+            del self._outbox[:sent]
+
+    def receive(self) -> list[object]:
+        """Every message that is here as a whole; ``Gone`` once the other side has closed and all was handed out."""
+        closed = self._read()
+        messages = []
+        while (message := self._cut()) is not None:
+            messages.append(message)
+        if closed and not messages:
+            raise Gone("closed")
+        return messages
+
+    def close(self) -> None:
+        """Let go."""
+        self._sock.close()
+
+    def _read(self) -> bool:
+        while True:
+            try:
+                data = self._sock.recv(_READ_BYTES)
+            except BlockingIOError:
+                return False
+            except OSError:
+                return True
+            if not data:
+                return True
+            self._inbox += data
+
+    def _cut(self) -> object | None:
+        if len(self._inbox) < _LENGTH.size:
+            return None
+        (length,) = _LENGTH.unpack_from(self._inbox)
+        if length > _LONGEST:
+            raise Gone(f"a message of {length} bytes was announced")
+        end = _LENGTH.size + length
+        if len(self._inbox) < end:
+            return None
+        message: object = pickle.loads(memoryview(self._inbox)[_LENGTH.size : end])  # noqa: S301 - same user, see above
+        del self._inbox[:end]
+        return message
+
+
+def listen(path: Path) -> socket.socket:
+    """A listening socket at a path that only this user can reach; a stale one of a dead process is replaced."""
+    with suppress(FileNotFoundError):
+        path.unlink()
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        server.bind(_short(path))
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}; choose a data folder with a shorter path") from None
+    finally:
+        os.umask(before)
+    server.listen(64)
+    server.setblocking(False)
+    return server
+
+
+def connect(path: Path) -> socket.socket:
+    """A connection to a listening process; ``OSError`` if there is none."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.connect(_short(path))
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def peer_is_ours(sock: socket.socket) -> bool:
+    """Whether the process at the other end runs as the same user."""
+    raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    _, user, _ = _CREDENTIALS.unpack(raw)
+    return bool(user == os.getuid())
+
+
+def _short(path: Path) -> str:
+    """Socket paths are limited to some hundred bytes; from the working folder they may be shorter."""
+    return min(str(path), os.path.relpath(path), key=len)

@@ -1,0 +1,140 @@
+"""A data folder, opened: the state of a crawl, held by one process tree at a time.
+
+state.db   SQLite with a write-ahead log: known URLs, leases, pages, hosts, sites
+urls       the known URLs as saved at a clean end; made anew when missing
+warc/      what was fetched
+format     a number; a newer one is refused untouched
+lock       held while somebody uses the folder
+"""
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from vedette.edges.book import StateBook, create_book
+from vedette.edges.url_store import UrlStore, create
+from vedette.edges.warc import truncate_to
+from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
+from vedette.facts import PARTITIONS
+
+__all__ = ["FORMAT", "State", "hold", "open_state", "said_plainly"]
+
+FORMAT = 2
+
+
+@dataclass(slots=True)
+class State:
+    """The one writer's view of a folder. ``clean`` says that the last user ended in peace; ``damage`` is in words."""
+
+    folder: Path
+    db: sqlite3.Connection
+    urls: UrlStore
+    book: StateBook
+    clean: bool
+    damage: tuple[str, ...]
+
+    def commit(self) -> None:
+        """From here on it survives the end of the process."""
+        with said_plainly(self.folder):
+            if self.db.in_transaction:
+                self.db.execute("COMMIT")
+
+    def close(self, *, clean: bool) -> None:
+        """Let go; a clean end spares the next start its scan and its caution."""
+        with said_plainly(self.folder):
+            if clean:
+                self.book.set_life("end", "clean")
+            self.commit()
+            if clean:
+                self.urls.save(self.folder / "urls")
+            self.db.close()
+
+
+def hold(folder: Path) -> IO[str]:
+    """Make the folder if need be, check its format, and hold it for this process and its children."""
+    with said_plainly(folder):
+        check_format(folder)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = (folder / "lock").open("a")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            raise StoreBusy(f"{folder} is in use by another vedette: stop that one, or name another folder") from None
+        return lock
+
+
+def open_state(folder: Path, owner: str, now_s: float) -> State:
+    """Open the folder for writing, as the next epoch of its ownership; whatever a crash left half done is undone."""
+    with said_plainly(folder):
+        (folder / "warc").mkdir(exist_ok=True)
+        db = sqlite3.connect(folder / "state.db", isolation_level=None)
+        try:
+            _prepare(db, folder)
+            epoch = _take_over(db, owner, now_s)
+            book = StateBook(db)
+            clean = book.life("end") in {None, "clean"}
+            book.set_life("end", "running")
+            db.execute("COMMIT")
+            image = folder / "urls"
+            urls = UrlStore(db, epoch, image if clean else None)
+            with suppress(FileNotFoundError):
+                image.unlink()
+            urls.expired(float("inf"))
+            damage = tuple(truncate_to(folder / "warc", book.archives()))
+            state = State(folder, db, urls, book, clean, damage)
+            state.commit()
+        except BaseException:
+            db.close()
+            raise
+        return state
+
+
+def _prepare(db: sqlite3.Connection, folder: Path) -> None:
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = NORMAL")
+    db.execute("BEGIN IMMEDIATE")
+    create(db)
+    create_book(db)
+    if not (folder / "format").exists():
+        partial = folder / "format.new"
+        partial.write_text(f"{FORMAT}\n")
+        partial.rename(folder / "format")
+
+
+def _take_over(db: sqlite3.Connection, owner: str, now_s: float) -> int:
+    """All partitions are this machine's; the epoch tells its writes from those of any earlier owner."""
+    (last,) = db.execute("SELECT coalesce(max(epoch), 0) FROM ownership").fetchone()
+    db.execute("DELETE FROM ownership")
+    db.execute("INSERT INTO ownership VALUES (0, ?, ?, ?, ?)", (PARTITIONS - 1, owner, last + 1, now_s + 3600.0))
+    return int(last) + 1
+
+
+def check_format(folder: Path) -> None:
+    """Refuse a folder that another Vedette wrote, before anything in it is touched."""
+    path = folder / "format"
+    if not path.exists():
+        return
+    text = path.read_text(errors="replace").strip()
+    if not (text.isascii() and text.isdigit()):
+        raise StoreCorrupt(f'{path} says "{text[:40]}" where a format number should be: this is no data folder')
+    if int(text) > FORMAT:
+        raise StoreNewer(f"{folder} has format {text}, and this vedette knows formats up to {FORMAT}: use a newer one")
+
+
+@contextmanager
+def said_plainly(folder: Path) -> Iterator[None]:
+    """Troubles of file system and database, in words that say what to do."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"{folder}: {error}; nothing committed is lost: make room, or check permissions") from error
+    except sqlite3.DatabaseError as error:
+        raise StoreCorrupt(f"{folder}/state.db cannot be read ({error}): restore it, or name another folder") from error
+    except OSError as error:
+        raise StoreError(f"{folder}: {os.strerror(error.errno or 0)}: name a folder that you may write to") from error

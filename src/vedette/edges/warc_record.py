@@ -1,0 +1,219 @@
+"""What one WARC record looks like: an exchange with a server, as bytes that the tools of the field read right.
+
+The payload was taken off its transfer coding before it came here, so the head may not go on claiming that coding. As
+in the files of Common Crawl, a line that no longer holds gets the prefix ``X-Crawler-`` and the true length is added;
+what HTTP/2 and HTTP/3 carried is written in the words of HTTP/1.1, with the protocol in ``WARC-Protocol``. The
+content coding is untouched: the payload is what the server sent. All other header lines are verbatim, and end with CR
+LF.
+
+A record's name follows from what it holds and where it stands; no random number is drawn.
+"""
+
+import hashlib
+import re
+from base64 import b32encode
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+from uuid import NAMESPACE_URL, uuid5
+
+from isal import igzip_lib
+
+__all__ = ["Exchange", "Revisit", "answer_record", "digest", "request_record", "warcinfo_record"]
+
+Fields = list[tuple[str, str]]
+
+_PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
+_STANDARD = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_VISIBLE = re.compile(rb"[!-~]")
+_LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(.*?)\s*\Z", re.IGNORECASE | re.DOTALL)
+_TRANSFER = re.compile(rb"transfer-encoding[ \t]*:", re.IGNORECASE)
+_BINARY_ANSWER = re.compile(rb"HTTP/([23])(?:\.\d)? +(\d{3})[ \r]*")
+_BINARY_REQUEST = re.compile(rb" HTTP/[23](?:\.\d)?(?=\r?\n)")
+# By definition these have no body, whatever length their head speaks of.
+_BODILESS = re.compile(rb"HTTP/\S+ +(?:1\d\d|204|304)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Revisit:
+    """The payload is kept already: which record has it, and how that is known.
+
+    The date must be the other exchange's ``fetched_s``, and the digest what ``digest`` says of its payload.
+    """
+
+    profile: Literal["identical-payload-digest", "server-not-modified"]
+    refers_to_url: str
+    refers_to_date_s: float
+    payload_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request and its answer. ``request_head`` holds no secret any more; ``payload`` is as sent, without chunks.
+
+    ``truncated`` says why the payload is not whole. A revisit's payload is not written.
+    """
+
+    url: str
+    fetched_s: float
+    request_head: bytes
+    response_head: bytes
+    payload: bytes
+    address: str
+    revisit: Revisit | None = None
+    truncated: Literal["length", "time", "disconnect", "unspecified"] | None = None
+
+
+def digest(data: bytes) -> str:
+    """The labelled digest by which archives know a payload.
+
+    >>> digest(b"")
+    'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
+    """
+    return "sha1:" + b32encode(hashlib.sha1(data, usedforsecurity=False).digest()).decode()
+
+
+def warcinfo_record(file: str, software: str, operator: str, written_s: float) -> bytes:
+    """The first record of a file: who wrote it, with what."""
+    about = [
+        ("software", software),
+        ("operator", operator),
+        ("format", "WARC File Format 1.1"),
+        ("conformsTo", _STANDARD),
+    ]
+    block = _lines(pair for pair in about if pair[1])
+    checksum = digest(block)
+    fields = [
+        ("WARC-Type", "warcinfo"),
+        ("WARC-Record-ID", _name(file, _date(written_s), checksum)),
+        ("WARC-Date", _date(written_s)),
+        ("WARC-Filename", file),
+        ("WARC-Block-Digest", checksum),
+        ("Content-Type", "application/warc-fields"),
+    ]
+    return _packed(fields, block)
+
+
+def answer_record(exchange: Exchange, stands: str) -> tuple[str, bytes]:
+    """The response or revisit record and its name; ``stands`` is where it will stand, for the name."""
+    revisit = exchange.revisit
+    block = _answer_head(exchange) + (b"" if revisit else exchange.payload)
+    checksum = digest(block)
+    name = _name(stands, exchange.url, _date(exchange.fetched_s), checksum)
+    fields = [
+        ("WARC-Type", "revisit" if revisit else "response"),
+        ("WARC-Record-ID", name),
+        *_what(exchange),
+        ("WARC-Payload-Digest", revisit.payload_digest if revisit else digest(exchange.payload)),
+        ("WARC-Block-Digest", checksum),
+        ("WARC-Truncated", _cut_short(exchange)),
+        *(_earlier(revisit) if revisit else ()),
+        ("Content-Type", "application/http;msgtype=response"),
+    ]
+    return name, _packed(fields, block)
+
+
+def request_record(exchange: Exchange, stands: str, answer: str) -> bytes:
+    """The request that brought an answer of this name."""
+    block = _BINARY_REQUEST.sub(
+        b" HTTP/1.1", b"\r\n".join(_visible_lines(exchange.request_head)) + b"\r\n\r\n", count=1
+    )
+    checksum = digest(block)
+    fields = [
+        ("WARC-Type", "request"),
+        ("WARC-Record-ID", _name(stands, exchange.url, _date(exchange.fetched_s), checksum)),
+        *_what(exchange),
+        ("WARC-Concurrent-To", answer),
+        ("WARC-Block-Digest", checksum),
+        ("Content-Type", "application/http;msgtype=request"),
+    ]
+    return _packed(fields, block)
+
+
+def _what(exchange: Exchange) -> Fields:
+    """What a request and its answer have in common."""
+    return [
+        ("WARC-Date", _date(exchange.fetched_s)),
+        ("WARC-Target-URI", exchange.url),
+        ("WARC-IP-Address", exchange.address),
+        ("WARC-Protocol", _protocol(exchange)),
+    ]
+
+
+def _earlier(revisit: Revisit) -> Fields:
+    return [
+        ("WARC-Profile", _PROFILES + revisit.profile),
+        ("WARC-Refers-To-Target-URI", revisit.refers_to_url),
+        ("WARC-Refers-To-Date", _date(revisit.refers_to_date_s)),
+    ]
+
+
+def _cut_short(exchange: Exchange) -> str:
+    """The standard asks for ``length`` where a payload was at hand and is left out because it is kept already."""
+    left_out = exchange.revisit is not None and exchange.revisit.profile == "identical-payload-digest"
+    return "length" if left_out else exchange.truncated or ""
+
+
+def _packed(fields: Fields, block: bytes) -> bytes:
+    """One record as one gzip member. Level 1 of ISA-L: a tenth of zlib's cost at nearly its size."""
+    head = _lines([*fields, ("Content-Length", str(len(block)))])
+    record = b"".join((b"WARC/1.1\r\n", head, b"\r\n", block, b"\r\n\r\n"))
+    return igzip_lib.compress(record, level=1, flag=igzip_lib.COMP_GZIP)
+
+
+def _lines(fields: Iterable[tuple[str, str]]) -> bytes:
+    """Header lines; a field without a value is left out, and none can begin a line of its own."""
+    text = "".join(f"{name}: {_CONTROL.sub(' ', value)}\r\n" for name, value in fields if value)
+    return text.encode("utf-8", "replace")
+
+
+def _name(*parts: str) -> str:
+    return f"<urn:uuid:{uuid5(NAMESPACE_URL, ' '.join(parts).encode('utf-8', 'replace').decode())}>"
+
+
+def _date(unix_s: float) -> str:
+    """WARC-Date to the millisecond; a revisit must find the very same text.
+
+    >>> _date(0.25)
+    '1970-01-01T00:00:00.250Z'
+    """
+    return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
+def _protocol(exchange: Exchange) -> str:
+    """Said only where the stored head, in the words of HTTP/1.1, does not say it."""
+    binary = _BINARY_ANSWER.match(_final_lines(exchange.response_head)[0])
+    if binary is None:
+        return ""
+    plain_text = binary[1] == b"2" and exchange.url.startswith("http:")
+    return "h2c" if plain_text else f"h{binary[1].decode()}"
+
+
+def _answer_head(exchange: Exchange) -> bytes:
+    """The head of an answer as it is true of the payload stored below it."""
+    status, *lines = _final_lines(exchange.response_head)
+    status = _BINARY_ANSWER.sub(rb"HTTP/1.1 \2 ", status, count=1)
+    lengths = [match[1] for line in lines if (match := _LENGTH.match(line))]
+    masked = [b"X-Crawler-" + line if _TRANSFER.match(line) else line for line in lines]
+    right = b"%d" % len(exchange.payload)
+    if exchange.revisit or _BODILESS.match(status) or (masked == lines and not lengths) or set(lengths) == {right}:
+        return b"\r\n".join([status, *masked, b"", b""])
+    masked = [b"X-Crawler-" + line if _LENGTH.match(line) else line for line in masked]
+    return b"\r\n".join([status, *masked, b"Content-Length: " + right, b"", b""])
+
+
+def _final_lines(head: bytes) -> list[bytes]:
+    """The lines of the final answer: interim answers (1xx) stand before the last status line."""
+    lines = _visible_lines(head)
+    last = max((row for row, line in enumerate(lines) if line.startswith(b"HTTP/")), default=None)
+    if last is None:
+        raise ValueError("An answer without an HTTP status line has no place in a response record")
+    return lines[last:]
+
+
+def _visible_lines(head: bytes) -> list[bytes]:
+    """Readers take a line without a visible character for the end of the head, so none is kept."""
+    return [line.removesuffix(b"\r") for line in head.split(b"\n") if _VISIBLE.search(line)]

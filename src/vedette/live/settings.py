@@ -1,0 +1,66 @@
+"""What a process tree is started with: plain values that every process of it gets."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from vedette.config import Config
+from vedette.edges.book import SiteRow
+from vedette.edges.clock import Clock
+from vedette.facts import Site
+from vedette.fetch.connect import Detour
+from vedette.refresh.policies.fixed import Fixed
+from vedette.ring.kept import Rules
+from vedette.ring.schedule import Schedule
+
+__all__ = ["LiveSettings", "rules_for", "schedule_for"]
+
+LEASE_SPAN_WALL_S = 10.0
+AHEAD_WALL_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSettings:
+    """Configuration, clock and options of one ``crawl`` or ``up``.
+
+    ``forever`` serves all sites of the state, fetches pages again, and ends only when it is told to. Otherwise the
+    named sites are crawled until nothing is left, or until only hosts in trouble are left for ``patience_s``.
+    """
+
+    config: Config
+    clock: Clock
+    folder: Path
+    agent: str
+    sites: tuple[Site, ...] = ()
+    detours: tuple[Detour, ...] = ()
+    allow_private: bool = False
+    most_pages: int | None = None
+    forever: bool = False
+    patience_s: float = 300.0
+    workers: int = 1
+
+
+def rules_for(settings: LiveSettings, sites: list[SiteRow]) -> Rules:
+    """The keeper's rules, from settings and the sites of the state."""
+    crawl = settings.config.crawl
+    named = {site.start for site in settings.sites}
+    active = [not row.paused and (settings.forever or row.site.start in named) for row in sites]
+    return Rules(
+        sites=tuple(row.site for row, runs in zip(sites, active, strict=True) if runs),
+        paused=tuple(row.site for row, runs in zip(sites, active, strict=True) if not runs),
+        delay_s=crawl.delay_s,
+        address_delay_s=crawl.address_delay_s,
+        allow_public=bool(crawl.contact),
+        allow_private=settings.allow_private,
+        detours=settings.detours,
+        most_pages=settings.most_pages,
+        most_redirects=crawl.max_redirects,
+        robots_most_s=crawl.robots_max_age_s,
+        lease_span_s=LEASE_SPAN_WALL_S * settings.clock.speed,
+        ahead_s=AHEAD_WALL_S * settings.clock.speed,
+        recrawl=settings.forever,
+    )
+
+
+def schedule_for(settings: LiveSettings) -> Schedule:
+    """The recrawl rule."""
+    return Schedule(recrawl=settings.forever, sources=Fixed(interval_s=settings.config.crawl.source_interval_s))

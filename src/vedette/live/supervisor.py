@@ -1,0 +1,174 @@
+"""The supervised tree: one keeper, some workers. A dead one is started again; the end of the parent ends them all."""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vedette.edges.post import Channel, Gone, connect
+from vedette.errors import VedetteError
+from vedette.live.commands import Call
+from vedette.live.keeper import LAST_WORDS, SOCKET, run_keeper
+from vedette.live.settings import LiveSettings
+from vedette.live.worker import GONE, run_worker
+
+__all__ = ["Tree", "ask_keeper"]
+
+PR_SET_PDEATHSIG = 1
+STOP_S = 5.0
+START_S = 20.0
+# A child that dies at once, again and again, must not keep the machine busy.
+PATIENCE_S = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
+CALM_S = 30.0
+
+
+@dataclass(slots=True)
+class _Child:
+    """A process of the tree: how to start it, and how it has been doing."""
+
+    name: str
+    work: Callable[[], int]
+    pid: int = 0
+    started_s: float = 0.0
+    deaths: int = 0
+    next_s: float = 0.0
+
+
+@dataclass(slots=True)
+class Tree:
+    """Keeper and workers over one data folder."""
+
+    settings: LiveSettings
+    _children: list[_Child] = field(default_factory=list)
+    _stopping: bool = False
+    _last_words: Path = field(default_factory=Path)
+
+    def start(self) -> None:
+        """Start everything; the keeper first, since workers report to it."""
+        settings = self.settings
+        self._last_words = self.settings.folder / LAST_WORDS
+        self._last_words.unlink(missing_ok=True)
+        self._children = [_Child("keeper", lambda: run_keeper(settings))]
+        self._children += [
+            _Child(f"worker {number}", lambda number=number: run_worker(settings, number))  # type: ignore[misc]  # the default binds the number
+            for number in range(settings.workers)
+        ]
+        self.tend()
+
+    def tend(self) -> list[str]:
+        """Start again what has died and may be; what happened, in words. To be called often."""
+        told = [words for child, code in self._dead() if (words := self._buried(child, code))]
+        for child in self._children:
+            if child.pid == 0 and not self._stopping and time.monotonic() >= child.next_s:
+                self._start(child)
+        return told
+
+    @property
+    def alive(self) -> bool:
+        """Whether any process of the tree is there."""
+        return any(child.pid for child in self._children)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the keeper came to its own good end."""
+        return self._stopping
+
+    def stop(self) -> None:
+        """End the tree: politely, and after some seconds not."""
+        self._stopping = True
+        until_s = time.monotonic() + STOP_S
+        while self.alive and time.monotonic() < until_s:
+            self.tend()
+            time.sleep(0.02)
+        for child in self._children:
+            if child.pid:
+                os.kill(child.pid, signal.SIGKILL)
+                os.waitpid(child.pid, 0)
+                child.pid = 0
+
+    def last_words(self) -> dict[str, object]:
+        """The numbers with which the keeper ended; nothing if it did not end by itself."""
+        try:
+            told: dict[str, object] = json.loads(self._last_words.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return told
+
+    def pids(self) -> dict[str, int]:
+        """Who is who."""
+        return {child.name: child.pid for child in self._children if child.pid}
+
+    def _dead(self) -> list[tuple[_Child, int]]:
+        dead = []
+        for child in self._children:
+            if child.pid:
+                pid, status = os.waitpid(child.pid, os.WNOHANG)
+                if pid:
+                    dead.append((child, os.waitstatus_to_exitcode(status)))
+        return dead
+
+    def _buried(self, child: _Child, code: int) -> str:
+        now_s = time.monotonic()
+        child.deaths = 1 if now_s - child.started_s > CALM_S else child.deaths + 1
+        child.next_s = now_s + PATIENCE_S[min(child.deaths - 1, len(PATIENCE_S) - 1)]
+        child.pid = 0
+        if child.name == "keeper" and code == 0:
+            self._stopping = True
+            return ""
+        if self._stopping or code in {0, GONE}:
+            return ""
+        return f"{child.name} ended ({code}) and is started again"
+
+    def _start(self, child: _Child) -> None:
+        if child.name != "keeper" and not (self.settings.folder / SOCKET).exists():
+            return
+        sys.stdout.flush()
+        sys.stderr.flush()
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            _live(child.work, parent)
+        child.pid, child.started_s = pid, time.monotonic()
+
+
+def _live(work: Callable[[], int], parent: int) -> None:
+    """What a forked child does; it never returns."""
+    code = 1
+    try:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == parent:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            code = work()
+    except VedetteError as error:
+        sys.stderr.write(f"vedette: {error}\n")
+        code = error.exit_code
+    except BaseException:  # noqa: BLE001 - the last frame of the process: whatever it is, it is told
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def ask_keeper(folder: Path, call: Call, timeout_s: float = 10.0) -> dict[str, object]:
+    """Ask a running keeper; ``OSError`` if there is none, ``Gone`` if it leaves meanwhile."""
+    channel = Channel(connect(folder / SOCKET))
+    try:
+        channel.send(call)
+        until_s = time.monotonic() + timeout_s
+        while time.monotonic() < until_s:
+            channel.flush()
+            for reply in channel.receive():
+                assert isinstance(reply, dict)
+                return reply
+            time.sleep(0.005)
+        raise Gone("no answer in time")
+    finally:
+        channel.close()

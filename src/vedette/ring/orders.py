@@ -1,0 +1,176 @@
+"""What keeper and workers say to each other: errands out, results back. Plain values, sent in batches.
+
+The keeper decides what may be asked for; a worker decides when, within the host's pauses, and reads what comes.
+"""
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import Literal
+
+from vedette.facts import Failure, Headers, Origin, Purpose, Site
+
+__all__ = [
+    "Copy",
+    "Errand",
+    "Fetched",
+    "HostNews",
+    "HostOrders",
+    "Kind",
+    "Noted",
+    "Orders",
+    "Place",
+    "Recall",
+    "Report",
+    "Result",
+    "Silent",
+    "Stop",
+]
+
+Kind = Literal["page", "feed", "sitemap", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an answer is archived."""
+
+    file: str
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What is at hand of a page that is asked for again: validators, and what its last answer was."""
+
+    etag: str
+    last_modified: str
+    digest: str
+    payload_digest: str
+    fetched_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """A thing to ask a host for: a page (by its id), or one hop on the way to an origin's robots.txt (id 0).
+
+    ``valid_until_s`` is when the word of robots.txt that allows it ends; it is not sent later than that.
+    """
+
+    id: int
+    host: str
+    url: str
+    purpose: Purpose
+    worth: float = 0.0
+    depth: int = 0
+    hops: int = 0
+    headers: Headers = ()
+    copy: Copy | None = None
+    robots_of: Origin | None = None
+    valid_until_s: float = inf
+
+
+@dataclass(frozen=True, slots=True)
+class HostOrders:
+    """How a host is to be treated: where it is, its pauses, when it may be asked first, how strained it was."""
+
+    name: str
+    address: str
+    delay_s: float
+    crawl_delay_s: float | None
+    ready_s: float
+    strain: int
+
+
+# Keeper to worker
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """Hosts and errands; the rules for links where they have changed."""
+
+    hosts: tuple[HostOrders, ...] = ()
+    errands: tuple[Errand, ...] = ()
+    sites: tuple[Site, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Give back every errand of these hosts that has not left yet."""
+
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Reports up to this number are durable."""
+
+    serial: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Finish what is on its way, report, and end."""
+
+
+# Worker to keeper
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer, read: what the keeper needs to decide, and where the rest is archived."""
+
+    errand: Errand
+    status: int
+    started_s: float
+    ended_s: float
+    headers: Headers
+    kind: Kind = "other"
+    title: str = ""
+    links: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    location: str | None = None
+    body_bytes: int = 0
+    digest: str = ""
+    payload_digest: str = ""
+    changed: bool = True
+    place: Place | None = None
+    robots: bytes = b""
+
+    def header(self, name: str) -> str:
+        """The first value of a header by its lower-case name; empty where there is none."""
+        return next((value for key, value in self.headers if key == name), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """No answer came."""
+
+    errand: Errand
+    failure: Failure
+    detail: str
+    started_s: float
+    ended_s: float
+
+
+Result = Fetched | Silent
+
+
+@dataclass(frozen=True, slots=True)
+class HostNews:
+    """When a host may be asked again, how strained it is, and why it waits (empty where it simply rests)."""
+
+    name: str
+    ready_s: float
+    strain: int
+    trouble: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a worker did since its last report; ``archived`` is how far its files may be acknowledged."""
+
+    serial: int
+    results: tuple[Result, ...] = ()
+    returned: tuple[Errand, ...] = ()
+    hosts: tuple[HostNews, ...] = ()
+    archived: dict[str, int] = field(default_factory=dict)

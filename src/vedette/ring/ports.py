@@ -1,0 +1,145 @@
+"""What the keeper's half of the ring needs from whatever keeps the state: the known URLs, and the book of the rest."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.facts import Origin
+from vedette.fetch.robots_state import RobotsState
+from vedette.ring.orders import Kind, Place
+
+__all__ = ["Book", "Due", "Fate", "Ids", "Leased", "PageRow", "Told", "UrlCounts", "Urls"]
+
+
+Ids = npt.NDArray[np.uint32]
+
+
+class Fate(IntEnum):
+    """What became of a URL."""
+
+    FETCHED = 1
+    REFUSED = 2
+    FAILED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Links by the batch: URLs as ``discover`` writes them, the hosts' ids, links from a start, front queues."""
+
+    urls: Sequence[str]
+    hosts: Sequence[int]
+    depths: Sequence[int]
+    priorities: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    """A URL that one worker may fetch now, and the probability with which its front queue was drawn."""
+
+    id: int
+    host: int
+    url: str
+    depth: int
+    propensity: float
+
+
+@dataclass(frozen=True, slots=True)
+class UrlCounts:
+    """How many URLs are known, and where they stand."""
+
+    known: int
+    waiting: int
+    leased: int
+    fetched: int
+    refused: int
+    failed: int
+
+
+class Urls(Protocol):
+    """The known URLs: told in batches, leased out host by host, acknowledged."""
+
+    def host_ids(self, names: Sequence[str]) -> list[int]:
+        """The id of each host; unseen ones get the next."""
+
+    def add(self, told: Told, found_s: float) -> Ids:
+        """Take note of links; the ids of those that were unknown, which wait from now on."""
+
+    def find(self, urls: Sequence[str]) -> Ids:
+        """The id of each URL, 0 where unknown."""
+
+    def waiting(self, host: int) -> int:
+        """How many URLs of a host wait."""
+
+    def counts(self) -> UrlCounts:
+        """Numbers for people."""
+
+    def lease(
+        self, hosts: Sequence[int], worker: int, until_s: float, rng: np.random.Generator | None = None
+    ) -> list[Leased]:
+        """One URL for each time that a host is named, as far as there are any."""
+
+    def acknowledge(self, ids: Iterable[int], fate: Fate, worker: int) -> Ids:
+        """These URLs have ended; those that the worker had leased."""
+
+    def put_back(self, ids: Iterable[int], worker: int) -> Ids:
+        """These URLs wait again, unfetched."""
+
+    def again(self, ids: Iterable[int], priority: int) -> Ids:
+        """These URLs, which have ended, wait again; those that did so."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageRow:
+    """What is kept of the latest answer for a URL, and when it is to be fetched again."""
+
+    id: int
+    host: int
+    status: int
+    kind: Kind
+    fetched_s: float
+    changed_s: float
+    title: str
+    content_type: str
+    etag: str
+    last_modified: str
+    digest: str
+    payload_digest: str
+    location: str
+    body_bytes: int
+    place: Place | None
+    interval_s: float
+    due_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A known page whose time has come."""
+
+    id: int
+    host: str
+
+
+class Book(Protocol):
+    """Pages, robots.txt copies, hosts and notes."""
+
+    def keep_page(self, page: PageRow, links: Sequence[str]) -> None:
+        """The latest answer for a URL."""
+
+    def copies(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
+        """What is at hand of these URLs, where something is."""
+
+    def note(self, id_: int, why: str, at_s: float) -> None:
+        """Why a URL was refused or could not be fetched."""
+
+    def keep_robots(self, origin: Origin, state: RobotsState) -> None:
+        """What is now known of an origin's robots.txt."""
+
+    def keep_host(self, name: str, ready_s: float, strain: int, trouble: str) -> None:
+        """When a host may be asked again."""
+
+    def due(self, now_s: float, most: int) -> Sequence[Due]:
+        """Known pages whose time has come and that are not waiting yet, the most overdue first."""

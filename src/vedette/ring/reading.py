@@ -1,0 +1,105 @@
+"""From an answer to a result: what kind of thing came, what it is called, where its links lead, whether it changed."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import xxhash
+
+from vedette.discover.feeds import is_feed, read_feed
+from vedette.discover.normalize import normalize, resolve
+from vedette.discover.scope import site_of
+from vedette.discover.sitemaps import is_sitemap, read_sitemap
+from vedette.facts import Answer, Headers, NoAnswer, Outcome, Site
+from vedette.fetch.directives import from_headers, from_meta, merge
+from vedette.fetch.request import PRODUCT
+from vedette.fetch.robots import LIMIT_BYTES
+from vedette.parse.html import decode_text, is_html, read_html
+from vedette.ring.orders import Errand, Fetched, Kind, Result, Silent
+
+__all__ = ["read_outcome", "redirect_of"]
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+KEPT_HEADERS = frozenset(
+    {"cache-control", "content-type", "date", "etag", "last-modified", "location", "retry-after", "x-robots-tag"}
+)
+
+
+def read_outcome(errand: Errand, outcome: Outcome, sites: tuple[Site, ...]) -> Result:
+    """What the keeper is told of a request that ended."""
+    if isinstance(outcome, NoAnswer):
+        return Silent(errand, outcome.failure, outcome.detail, outcome.started_s, outcome.ended_s)
+    told = _told(errand, outcome)
+    if errand.purpose == "robots":
+        return replace(told, robots=outcome.body[: LIMIT_BYTES + 1])
+    if outcome.status == 304 and errand.copy is not None:
+        return replace(told, digest=errand.copy.digest, changed=False)
+    return _read(told, outcome, sites) if 200 <= outcome.status < 300 else told
+
+
+def redirect_of(answer: Answer) -> str | None:
+    """Where a redirect leads; None where it is none or leads nowhere."""
+    location = answer.header("location")
+    return resolve(location, answer.url) if location and answer.status in REDIRECTS else None
+
+
+def _told(errand: Errand, answer: Answer) -> Fetched:
+    return Fetched(
+        errand,
+        answer.status,
+        answer.started_s,
+        answer.ended_s,
+        _kept(answer.headers),
+        location=redirect_of(answer),
+        body_bytes=len(answer.body),
+    )
+
+
+def _read(told: Fetched, answer: Answer, sites: tuple[Site, ...]) -> Fetched:
+    copy = told.errand.copy
+    digest = xxhash.xxh3_128_hexdigest(answer.body)
+    kind, title, links, sources = _content(answer)
+    return replace(
+        told,
+        kind=kind,
+        title=title,
+        links=_within(links, sites),
+        sources=_within(sources, sites),
+        digest=digest,
+        changed=copy is None or copy.digest != digest,
+    )
+
+
+def _kept(headers: Headers) -> Headers:
+    return tuple((name, value[:2048]) for name, value in headers if name in KEPT_HEADERS)
+
+
+def _content(answer: Answer) -> tuple[Kind, str, Iterable[str], Iterable[str]]:
+    """Kind, title, links to pages, and links to feeds and sitemaps."""
+    content_type = answer.header("content-type") or ""
+    if is_html(content_type, answer.body):
+        return _html(answer, content_type)
+    if is_sitemap(answer.body, content_type):
+        sitemap = read_sitemap(answer.body, answer.url, content_type)
+        return "sitemap", "", (entry.loc for entry in sitemap.entries), sitemap.children
+    if is_feed(answer.body, content_type):
+        feed = read_feed(answer.body, answer.url, content_type)
+        return "feed", feed.title, (entry.link for entry in feed.entries if entry.link), ()
+    return "other", "", (), ()
+
+
+def _html(answer: Answer, content_type: str) -> tuple[Kind, str, Iterable[str], Iterable[str]]:
+    reading = read_html(decode_text(answer.body, content_type))
+    if not merge(from_headers(answer.headers, PRODUCT), from_meta(reading.robots_meta, PRODUCT)).follow:
+        return "page", reading.title, (), ()
+    base = (resolve(reading.base, answer.url) if reading.base else None) or answer.url
+    return "page", reading.title, _resolved(reading.links, base), _resolved(reading.feeds, base)
+
+
+def _resolved(links: Iterable[str], base: str) -> Iterable[str]:
+    return (url for link in links if (url := resolve(link, base)) is not None)
+
+
+def _within(urls: Iterable[str], sites: tuple[Site, ...]) -> tuple[str, ...]:
+    """Those that belong to a site, in its spelling, once each."""
+    found = (normalize(url, site) for url in urls if (site := site_of(url, sites)) is not None)
+    return tuple(dict.fromkeys(found))

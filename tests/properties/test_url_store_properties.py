@@ -1,0 +1,187 @@
+"""The store of known URLs does what a dictionary and lists do, through crashes, rollbacks and restarts."""
+
+import copy
+import sqlite3
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from vedette.decide import rng_for
+from vedette.edges.url_queues import FRONTS
+from vedette.edges.url_store import Fate, Told, UrlStore, create
+
+HOSTS = ("a.test", "b.test", "c.test")
+WORKERS = (1, 2)
+LEASE_S = 10.0
+
+links = st.lists(st.tuples(st.integers(0, 60), st.integers(0, FRONTS - 1)), max_size=25)
+workers = st.sampled_from(WORKERS)
+
+
+@dataclass
+class Model:
+    """The same store without any cleverness: URLs in the order of arrival, and a list for each front queue."""
+
+    urls: list[str] = field(default_factory=list)
+    fronts: dict[int, tuple[str, int]] = field(default_factory=dict)
+    queues: dict[tuple[str, int], list[int]] = field(default_factory=dict)
+    leases: dict[int, tuple[int, float]] = field(default_factory=dict)
+    fates: dict[int, Fate] = field(default_factory=dict)
+
+    def add(self, url: str, host: str, front: int) -> int | None:
+        """The new id, if there is one."""
+        if url in self.urls:
+            return None
+        self.urls.append(url)
+        self.fronts[len(self.urls)] = (host, front)
+        self.queues.setdefault((host, front), []).append(len(self.urls))
+        return len(self.urls)
+
+    def let_wait(self, ids: list[int]) -> None:
+        """Leases end without a fetch."""
+        for id_ in sorted(ids):
+            del self.leases[id_]
+            self.queues[self.fronts[id_]].append(id_)
+
+    def waiting(self, host: str) -> list[tuple[int, list[int]]]:
+        """The queues of a host that have something, best first."""
+        return sorted((front, ids) for (name, front), ids in self.queues.items() if name == host and ids)
+
+    def in_order_of_ids(self) -> "Model":
+        """What a scan of the rows brings back."""
+        for ids in self.queues.values():
+            ids.sort()
+        return self
+
+
+class KnownUrls(RuleBasedStateMachine):
+    """Store and model are told the same."""
+
+    @initialize()
+    def start(self) -> None:
+        """A new folder."""
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name)
+        self.connection = sqlite3.connect(self.path / "state.db", isolation_level=None)
+        create(self.connection)
+        self.now_s, self.draws = 0.0, 0
+        self.model, self.committed = Model(), Model()
+        self.store = UrlStore(self.connection, epoch=1)
+        self.ids = dict(zip(HOSTS, self.store.host_ids(HOSTS), strict=True))
+        self.connection.commit()
+
+    @rule(links=links)
+    def tell(self, links: list[tuple[int, int]]) -> None:
+        """Links, known and unknown, with equals among them."""
+        rows = [(f"https://{HOSTS[number % 3]}/{number}", HOSTS[number % 3], front) for number, front in links]
+        expected = [id_ for row in rows if (id_ := self.model.add(*row)) is not None]
+        hosts = [self.ids[host] for _, host, _ in rows]
+        told = Told([url for url, _, _ in rows], hosts, [0] * len(rows), [front for _, _, front in rows])
+        assert self.store.add(told, self.now_s).tolist() == expected
+
+    @rule(hosts=st.lists(st.sampled_from(HOSTS), max_size=12), worker=workers, drawn=st.booleans())
+    def lease(self, hosts: list[str], worker: int, *, drawn: bool) -> None:
+        """Each host that is named gives the first of one of its queues: of the best one, unless lots are drawn."""
+        self.draws += 1
+        rng = rng_for(self.draws, "test") if drawn else None
+        leased = iter(self.store.lease([self.ids[host] for host in hosts], worker, self.now_s + LEASE_S, rng))
+        for host in hosts:
+            queues = self.model.waiting(host)
+            if queues:
+                one = next(leased)
+                front = self.model.fronts[one.id][1]
+                assert drawn or front == queues[0][0]
+                assert one.url == self.model.urls[one.id - 1]
+                assert one.id == dict(queues)[front].pop(0)
+                self.model.leases[one.id] = (worker, self.now_s + LEASE_S)
+        assert next(leased, None) is None
+
+    @rule(ids=st.sets(st.integers(1, 61)), fate=st.sampled_from(Fate), worker=workers)
+    def acknowledge(self, ids: set[int], fate: Fate, worker: int) -> None:
+        """Any ids at all: only leases of this worker count."""
+        mine = self._leased_to(worker, ids)
+        assert self.store.acknowledge(sorted(ids), fate, worker).tolist() == mine
+        for id_ in mine:
+            del self.model.leases[id_]
+            self.model.fates[id_] = fate
+
+    @rule(ids=st.sets(st.integers(1, 61)), worker=workers)
+    def put_back(self, ids: set[int], worker: int) -> None:
+        """Any ids at all: only leases of this worker return."""
+        mine = self._leased_to(worker, ids)
+        assert self.store.put_back(sorted(ids), worker).tolist() == mine
+        self.model.let_wait(mine)
+
+    @rule(seconds=st.sampled_from([1.0, 6.0, LEASE_S]))
+    def time_passes(self, seconds: float) -> None:
+        """Leases run out at their time."""
+        self.now_s += seconds
+        over = sorted(id_ for id_, (_, until_s) in self.model.leases.items() if until_s <= self.now_s)
+        assert self.store.expired(self.now_s).tolist() == over
+        self.model.let_wait(over)
+
+    @rule()
+    def commit(self) -> None:
+        """From here on it survives."""
+        self.connection.commit()
+        self.committed = copy.deepcopy(self.model)
+
+    @rule(roll_back=st.booleans())
+    def crash(self, *, roll_back: bool) -> None:
+        """Memory is gone, and with it what was not committed."""
+        if roll_back:
+            self.connection.rollback()
+        else:
+            self.connection.close()
+            self.connection = sqlite3.connect(self.path / "state.db", isolation_level=None)
+        self.store = UrlStore(self.connection, epoch=1, image=self.path / "urls")
+        if not self._saved_now():
+            self.committed.in_order_of_ids()
+        self.model = copy.deepcopy(self.committed)
+
+    @precondition(lambda self: not self.connection.in_transaction)
+    @rule()
+    def save(self) -> None:
+        """A clean end is prepared."""
+        self.store.save(self.path / "urls")
+        self.saved_turn = self._turn()
+
+    @invariant()
+    def numbers_agree(self) -> None:
+        """Every URL is in one place, and both know in which."""
+        counts = self.store.counts()
+        assert counts.known == len(self.model.urls) == counts.waiting + counts.leased + len(self.model.fates)
+        assert counts.leased == len(self.model.leases)
+        fates = list(self.model.fates.values())
+        assert (counts.fetched, counts.refused, counts.failed) == tuple(fates.count(fate) for fate in Fate)
+
+    @invariant()
+    def hosts_agree(self) -> None:
+        """Each host has as many waiting as the model says, and hosts without work are not named."""
+        waiting = {host: sum(len(ids) for _, ids in self.model.waiting(host)) for host in HOSTS}
+        assert {host: self.store.waiting(id_) for host, id_ in self.ids.items()} == waiting
+        assert self.store.hosts_with_work().tolist() == [self.ids[host] for host in HOSTS if waiting[host]]
+
+    def teardown(self) -> None:
+        """The folder is gone."""
+        self.connection.close()
+        self.folder.cleanup()
+
+    saved_turn = -1
+
+    def _turn(self) -> int:
+        return int(self.connection.execute("SELECT turn FROM turn").fetchone()[0])
+
+    def _saved_now(self) -> bool:
+        return self._turn() == self.saved_turn
+
+    def _leased_to(self, worker: int, ids: set[int]) -> list[int]:
+        return sorted(id_ for id_, (owner, _) in self.model.leases.items() if owner == worker and id_ in ids)
+
+
+KnownUrls.TestCase.settings = settings(stateful_step_count=40)
+TestKnownUrls = KnownUrls.TestCase
