@@ -23,8 +23,7 @@ demo: setup-run ## a made web on loopback, crawled before your eyes; FOR=120s en
 	@.venv/bin/vedette demo $(if $(FOR),--for $(FOR))
 
 up: setup-run ## the real job: SITES="https://example.org/ …" CONTACT=you@example.org
-	@test -n "$(SITES)" || { echo 'Name the sites: make up SITES="https://example.org/" CONTACT=you@example.org' >&2; exit 2; }
-	@.venv/bin/vedette crawl $(SITES) $(if $(CONTACT),--contact $(CONTACT))
+	@.venv/bin/vedette up $(SITES) $(if $(CONTACT),--contact $(CONTACT))
 
 test: check ## check, then every test (under 20 minutes)
 	$(PY) -m pytest

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from vedette.config import (
     Config,
+    Store,
     describe,
     format_duration,
     format_size,
@@ -41,20 +42,29 @@ def test_every_key_is_read_into_its_field() -> None:
         contact = "crawler@example.org"
         delay = "1.5min"
         address_delay = "20ms"
+        latency_factor = 3
         max_page_size = "1.5KiB"
         timeout = "1h"
         connect_timeout = "2 s"
         max_redirects = 0
         robots_max_age = "24h"
+        source_interval = "5min"
+        workers = 4
         concurrency = 7
+        proxy = "http://proxy.example.org:3128"
+        ca_file = "/etc/roots.pem"
         [store]
         data = "/srv/données"
+        keep_days = 7
+        max_size = "20GB"
+        min_free = "0B"
     """
     config = parse(text, "vedette.toml")
     assert [getattr(config.crawl, each.name) for each in fields(config.crawl)] == [
-        *("crawler@example.org", 90.0, 0.02, 1536, 3600.0, 2.0, 0, 86400.0, 7)
+        *("crawler@example.org", 90.0, 0.02, 3, 1536, 3600.0, 2.0, 0, 86400.0, 300.0, 4, 7),
+        *("http://proxy.example.org:3128", "/etc/roots.pem"),
     ]
-    assert config.store.data == Path("/srv/données")
+    assert config.store == Store(Path("/srv/données"), keep_days=7, max_bytes=20_000_000_000, min_free_bytes=0)
 
 
 def test_without_a_file_or_with_an_empty_one_all_is_default(tmp_path: Path) -> None:
@@ -94,7 +104,10 @@ def test_the_worked_example_and_the_messages_of_the_document_are_true() -> None:
         ('[crawl]\nmax_pagesize = "1B"', "unknown key crawl.max_pagesize; did you mean crawl.max_page_size?"),
         ('[store]\ndelay = "1s"', "unknown key store.delay; did you mean crawl.delay?"),
         ('delay = "1s"', "unknown key delay; did you mean crawl.delay?"),
-        ("[store]\nzzz = 1", "unknown key store.zzz; known are store.data"),
+        (
+            "[store]\nzzz = 1",
+            "unknown key store.zzz; known are store.data, store.keep_days, store.max_size, store.min_free",
+        ),
         ("[crawler]", "unknown section [crawler]; did you mean [crawl]?"),
         ("[zzz]", "unknown section [zzz]; known are [crawl], [store]"),
         ('crawl = "fast"', 'crawl = "fast": write a section, [crawl], with its keys below'),

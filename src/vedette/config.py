@@ -47,7 +47,10 @@ _BYTES = {
 _AMOUNT = re.compile(r"(-?[0-9]{1,18}(?:\.[0-9]{1,30})?) ?([A-Za-z]{1,3})")
 _BARE = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,30})?")
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
-_CONTACT = re.compile(r"[^@\s()]+@[^@\s()]+|https?://[^\s()/]+[^\s()]*")
+# It is sent in a header of every request, so nothing that could end the header or its comment gets in.
+_CONTACT = re.compile(r"(?=[!-~]+\Z)(?:[^@()]+@[^@()]+|https?://[^()/]+[^()]*)")
+_PROXY = re.compile(r"(?:http|socks5h)://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[1-9][0-9]{0,4}")
+_FILE = re.compile(r"[^\x00-\x1f\x7f-\x9f]+")
 _TOML_PLACE = re.compile(r" \(at (?:line ([0-9]+), column [0-9]+|end of document)\)$")
 
 
@@ -107,12 +110,16 @@ class _Count:
 
 
 @dataclass(frozen=True, slots=True)
-class _Contact:
+class _Text:
+    """A text of some shape; empty stands for none."""
+
+    shape: re.Pattern[str]
+    advice: str
+
     def read(self, value: object) -> str:
-        # It is sent in a header of every request, so nothing that could end the header or its comment gets in.
-        if isinstance(value, str) and (not value or (value.isascii() and _CONTACT.fullmatch(value))):
+        if isinstance(value, str) and (not value or self.shape.fullmatch(value)):
             return value
-        raise ConfigError('write an e-mail address or an http(s) URL, such as "crawler@example.org"')
+        raise ConfigError(self.advice)
 
     def write(self, value: str) -> str:
         return _written(value)
@@ -139,7 +146,11 @@ class Crawl:
 
     contact: str = field(
         default="",
-        metadata=_says("contact", _Contact(), "where the operator can be reached: an e-mail address or an http(s) URL"),
+        metadata=_says(
+            "contact",
+            _Text(_CONTACT, 'write an e-mail address or an http(s) URL, such as "crawler@example.org"'),
+            "where the operator can be reached: an e-mail address or an http(s) URL",
+        ),
     )
     delay_s: float = field(
         default=1.0,
@@ -148,6 +159,12 @@ class Crawl:
     address_delay_s: float = field(
         default=0.25,
         metadata=_says("address_delay", _Duration(), "the same for all hosts that share one IP address"),
+    )
+    latency_factor: int = field(
+        default=2,
+        metadata=_says(
+            "latency_factor", _Count(0, 100), "the pause is at least this many times the host's last latency"
+        ),
     )
     max_page_bytes: int = field(
         default=10 * 2**20,
@@ -182,6 +199,22 @@ class Crawl:
     concurrency: int = field(
         default=256, metadata=_says("concurrency", _Count(1, 10_000), "requests under way at once in each worker")
     )
+    proxy: str = field(
+        default="",
+        metadata=_says(
+            "proxy",
+            _Text(_PROXY, 'write http://HOST:PORT or socks5h://HOST:PORT, such as "http://proxy.example.org:3128"'),
+            "by which proxy every request goes, `http://HOST:PORT` or `socks5h://HOST:PORT`; empty for none",
+        ),
+    )
+    ca_file: str = field(
+        default="",
+        metadata=_says(
+            "ca_file",
+            _Text(_FILE, 'write the path of a PEM file, such as "/etc/ssl/intranet.pem"'),
+            "a PEM file of roots that are trusted besides the system's, such as an intranet's",
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +224,22 @@ class Store:
     data: Path = field(
         default=Path("vedette-data"),
         metadata=_says("data", _Folder(), "the data folder; a relative path starts where Vedette is started"),
+    )
+    keep_days: int = field(
+        default=30,
+        metadata=_says(
+            "keep_days", _Count(0, 36_500), "for how many days older versions of a page are kept; the latest always is"
+        ),
+    )
+    max_bytes: int = field(
+        default=0,
+        metadata=_says(
+            "max_size", _Size(), "how large the archive may grow before versions are given up; 0B sets no limit"
+        ),
+    )
+    min_free_bytes: int = field(
+        default=2**30,
+        metadata=_says("min_free", _Size(), "with less room than this on the disk, fetching pauses"),
     )
 
 

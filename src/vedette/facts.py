@@ -4,11 +4,10 @@ Times named ``_s`` are seconds of world time (the made web's own time when one i
 A header list is a tuple of ``(lower-case name, value)`` pairs in the order of arrival.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from typing import Literal, Protocol, cast
-from urllib.parse import urlsplit
 
 import xxhash
 from publicsuffixlist import PublicSuffixList
@@ -64,6 +63,10 @@ class Site:
 
     ``include`` and ``exclude`` are patterns over the path and query, with ``*`` for anything and a final ``$`` for
     the end, as in robots.txt; an exclude wins over an include. Parameters are named by patterns with ``*``.
+    ``secrets`` says where the secrets are with which the site is asked (``env:NAME`` or ``file:PATH``), never what.
+    ``hours`` is when it may be asked, such as ``22:00-06:00`` (UTC), always where empty; ``bytes_per_s`` how much of
+    its bandwidth may be taken on average. ``ignore_robots`` is only for a site that its operator confirmed as his own;
+    ``allow_private`` lets its hosts lie at private addresses.
     """
 
     start: str
@@ -73,6 +76,11 @@ class Site:
     sort_parameters: bool = True
     drop_parameters: tuple[str, ...] = TRACKING_PARAMETERS + SESSION_PARAMETERS
     delay_s: float | None = None
+    hours: str = ""
+    bytes_per_s: float | None = None
+    ignore_robots: bool = False
+    allow_private: bool = False
+    secrets: str = ""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -119,11 +127,15 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request that may now leave: the decision is made, politeness included."""
+    """A request that may now leave: the decision is made, politeness included.
+
+    ``secret_headers`` are sent with the others and shown nowhere.
+    """
 
     url: str
     purpose: Purpose
     headers: Headers = ()
+    secret_headers: Headers = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +211,13 @@ def origin_of(url: str) -> Origin:
     >>> str(origin_of("http://[::1]:8080/"))
     'http://[::1]:8080'
     """
-    parts = urlsplit(url)
-    authority = parts.netloc.rpartition("@")[2]
+    # By hand: it is done for every link, and such a URL always has a path.
+    scheme, _, rest = url.partition("://")
+    authority = rest.partition("/")[0].rpartition("@")[2]
     host, colon, port = authority.rpartition(":")
     if not colon or authority.endswith("]"):
-        return Origin(parts.scheme, authority, 443 if parts.scheme == "https" else 80)
-    return Origin(parts.scheme, host, int(port))
+        return Origin(scheme, authority, 443 if scheme == "https" else 80)
+    return Origin(scheme, host, int(port))
 
 
 def registrable_domain(host: str) -> str:

@@ -60,10 +60,10 @@ def _kinds(module: ModuleType) -> list[type]:
 
 @st.composite
 def unseen(draw: st.DrawFn, rows: st.SearchStrategy[int]) -> Unseen:
-    """URLs that were never fetched, with depths and numbers in any order."""
+    """URLs that were never fetched, with depths, numbers and in-links in any order."""
     count = draw(rows)
     column = _column(st.integers(0, 2**31), count)
-    return Unseen(_ints(draw(column)), _ints(draw(column)))
+    return Unseen(_ints(draw(column)), _ints(draw(column)), _ints(draw(column)))
 
 
 @st.composite

@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from vedette.discover.scope import MAX_URL_BYTES, in_scope, read_site, refusal, site_of
+from vedette.discover.scope import MAX_URL_BYTES, SiteIndex, in_scope, read_site, refusal, site_of
 from vedette.errors import SiteError
 from vedette.facts import Refusal, ScopeKind, Site
 
@@ -216,3 +216,37 @@ def test_settings_of_a_site_are_kept_and_checked() -> None:
         read_site("example.org", exclude=("docs/",))
     with pytest.raises(SiteError, match="give one of prefix, host, domain"):
         read_site("example.org", scope=cast("ScopeKind", "planet"))
+
+
+def test_an_index_of_sites_names_the_site_that_a_search_through_all_names() -> None:
+    """Same site for every URL, the first of several included; hosts that only look alike have none."""
+    sites = [
+        Site("https://example.org/docs/", scope="prefix"),
+        Site("https://www.example.org/", scope="domain"),
+        Site("https://example.org/"),
+        Site("http://192.0.2.7:8080/"),
+        Site("https://a.github.io/"),
+    ]
+    hosts = (
+        "example.org",
+        "www.example.org",
+        "x.example.org",
+        "myexample.org",
+        "192.0.2.7",
+        "192.0.2.7:8080",
+        "github.io",
+    )
+    urls = [f"{scheme}://{host}{path}" for scheme in ("http", "https") for host in hosts for path in ("/", "/docs/a")]
+    index = SiteIndex(sites)
+    assert [index.site_of(url) for url in urls] == [site_of(url, sites) for url in urls]
+    assert index.site_of("https://a.github.io/x") is sites[4]
+    assert SiteIndex().site_of("https://example.org/") is None
+
+
+def test_an_index_says_which_sites_may_have_urls_on_a_host() -> None:
+    """A site that spans a domain counts for every host below it, any other for its own host only."""
+    domain, host = Site("https://example.org/", scope="domain"), Site("https://www.example.org/")
+    index = SiteIndex([domain, host])
+    assert index.of_host("www.example.org") == (domain, host)
+    assert index.of_host("other.example.org") == (domain,)
+    assert index.of_host("example.com") == ()

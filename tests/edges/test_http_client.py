@@ -274,7 +274,7 @@ def test_many_at_once_have_one_outcome_each(client: Client) -> None:
 
 def test_closing_leaves_no_socket(client: Client) -> None:
     """A server sees the end of a request that was abandoned."""
-    with WireServer(lambda _: Said(b"HTTP/1.1 200 OK\r\n", "hang")) as server:
+    with WireServer(lambda _: Said(b"", "hang")) as server:
         client.submit(Ask("http://one.test/", "page"), route_to(server))
         while not server.questions:
             client.wait(0.01)

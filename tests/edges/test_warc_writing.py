@@ -16,7 +16,7 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from vedette.edges.warc import Exchange, Place, Revisit, WarcWriter, digest, truncate_to
+from vedette.edges.warc import ASIDE, Exchange, Place, Revisit, WarcWriter, digest, drop_tail, truncate_to
 from vedette.edges.warc_reading import read_place
 
 with warnings.catch_warnings():
@@ -86,9 +86,9 @@ def check(*files: Path) -> None:
         passes(["fastwarc", "check", "-q", *of_payloads, file])
 
 
-def written(folder: Path, *exchanges: Exchange, rotate_bytes: int = 10**9) -> list[Place]:
+def written(folder: Path, *exchanges: Exchange, rotate_bytes: int = 10**9, name: str = "w0") -> list[Place]:
     """Where each went."""
-    with closing(WarcWriter(folder, "w0", "Vedette/test", "op@example.org", rotate_bytes)) as writer:
+    with closing(WarcWriter(folder, name, "Vedette/test", "op@example.org", rotate_bytes)) as writer:
         return [writer.append(exchange) for exchange in exchanges]
 
 
@@ -406,14 +406,57 @@ def test_a_file_cut_at_any_acknowledged_length_is_whole(tmp_path: Path) -> None:
     passes(["fastwarc", "check", "-q", cut[-1]])
 
 
-def test_what_was_never_acknowledged_is_removed(tmp_path: Path) -> None:
-    """And only what is ours: other files in the folder are left alone."""
+def test_what_was_never_acknowledged_is_moved_aside(tmp_path: Path) -> None:
+    """And told; only what is ours is moved: other files in the folder are left alone."""
     places = written(tmp_path, *[answered()] * 12, rotate_bytes=3000)
     (tmp_path / "theirs.warc.gz").write_bytes(b"x")
     (tmp_path / "vedette-notes.txt").write_bytes(b"x")
-    first = places[0].file
-    assert truncate_to(tmp_path, {first: (tmp_path / first).stat().st_size}) == []
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["theirs.warc.gz", "vedette-notes.txt", first]
+    files = {place.file: (tmp_path / place.file).read_bytes() for place in places}
+    first, *others = files
+    told = truncate_to(tmp_path, {first: len(files[first])})
+    assert [words.split()[0] for words in told] == others
+    left = sorted(path.name for path in tmp_path.iterdir() if path.is_file())
+    assert left == ["theirs.warc.gz", "vedette-notes.txt", first]
+    assert {path.name: path.read_bytes() for path in (tmp_path / ASIDE).iterdir()} == {
+        name: files[name] for name in others
+    }
+
+
+def test_a_tail_is_cut_off_and_kept_however_often(tmp_path: Path) -> None:
+    """What lies beyond the acknowledged length is found aside, a second tail at the same place too."""
+    (place,) = written(tmp_path, answered())
+    path = tmp_path / place.file
+    whole = path.read_bytes()
+    for tail in (b"first", b"second"):
+        path.write_bytes(whole + tail)
+        assert truncate_to(tmp_path, {place.file: len(whole)}) == []
+        assert path.read_bytes() == whole
+    assert sorted(each.read_bytes() for each in (tmp_path / ASIDE).iterdir()) == [b"first", b"second"]
+
+
+def test_what_a_dead_writer_left_is_dropped(tmp_path: Path) -> None:
+    """While its keeper lives, nobody else can need it; the files of other writers are not looked at."""
+    (mine, _) = written(tmp_path, answered(), answered())
+    (other,) = written(tmp_path, answered(), name="w1")
+    path = tmp_path / mine.file
+    acknowledged = {mine.file: path.stat().st_size}
+    with path.open("ab") as file:
+        file.write(b"half a record")
+    later = path.with_name(mine.file.replace("00000", "00001"))
+    later.write_bytes(b"never acknowledged")
+    drop_tail(tmp_path, acknowledged, "w0")
+    assert sorted(each.name for each in tmp_path.iterdir()) == [mine.file, other.file]
+    assert path.stat().st_size == acknowledged[mine.file]
+
+
+def test_a_tail_that_is_shared_with_a_backup_stays_there(tmp_path: Path) -> None:
+    """Cutting a file that has a second name on disk leaves the bytes under the other name as they are."""
+    (place,) = written(tmp_path, answered())
+    path, other = tmp_path / place.file, tmp_path / "backup"
+    whole = path.read_bytes()
+    other.hardlink_to(path)
+    assert truncate_to(tmp_path, {place.file: place.offset}) == []
+    assert (other.read_bytes(), path.read_bytes()) == (whole, whole[: place.offset])
 
 
 def test_lost_bytes_are_told_in_words(tmp_path: Path) -> None:

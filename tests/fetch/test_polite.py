@@ -107,3 +107,27 @@ def test_no_rest_is_shorter_than_asked(
     least_s = max(delay_s, crawl_delay_s or 0.0)
     assert outcome.ended_s + least_s <= after.host_ready_s <= outcome.ended_s + max(least_s, DAY_S)
     assert after.address_ready_s >= outcome.ended_s + address_delay_s
+
+
+def slow_rest(outcome: Outcome, factor: float, speed: float = 1.0) -> float:
+    """How long a host rests after an outcome that took five seconds of world time."""
+    after = rest_after(
+        outcome, FRESH, delay_s=1.0, crawl_delay_s=None, address_delay_s=0.25, latency_factor=factor, speed=speed
+    )
+    return after.host_ready_s - NOW_S
+
+
+def test_a_slow_server_rests_longer_where_the_operator_wants_it() -> None:
+    """Some times as long as its answer took, never shorter than the delay, and as before where it is not wanted."""
+    assert slow_rest(answer(200), 2.0) == 10.0
+    assert slow_rest(answer(200), 0.1) == slow_rest(answer(200), 0.0) == 1.0
+
+
+def test_in_fast_time_latency_is_that_of_our_clock() -> None:
+    """Five seconds of a world that runs ten times as fast are half a second of a server's work."""
+    assert slow_rest(answer(200), 3.0, speed=10.0) == 1.5
+
+
+def test_trouble_has_its_own_rest_however_slow_it_was() -> None:
+    """A back-off says enough; a time-out is not multiplied."""
+    assert slow_rest(silence(), 100.0) == slow_rest(silence(), 0.0)

@@ -16,7 +16,8 @@ def worth_of(rows: list[tuple[int, int]], seed: int = 1, now_s: float = 0.0) -> 
     """The worth of rows of depth and running number."""
     columns = np.array(rows, dtype=np.int64).reshape(-1, 2)
     policy = Breadth()
-    return policy.worth(policy.start(None), Unseen(columns[:, 0], columns[:, 1]), now_s, rng_for(seed, "test"))
+    batch = Unseen(columns[:, 0], columns[:, 1], inlinks=np.arange(len(rows)))
+    return policy.worth(policy.start(None), batch, now_s, rng_for(seed, "test"))
 
 
 @given(st.tuples(depths, numbers), st.tuples(depths, numbers))
@@ -48,5 +49,5 @@ def test_neither_time_nor_chance_matters() -> None:
 def test_the_reason_names_the_distance() -> None:
     """A person reads how far a URL lies from a start URL."""
     policy = Breadth()
-    batch = Unseen(np.array([5, 8]), np.array([0, 1]))
+    batch = Unseen(np.array([5, 8]), np.array([0, 1]), np.array([1, 1]))
     assert "8 links" in policy.reason(policy.start(None), batch, 1, 0.0)

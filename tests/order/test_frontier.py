@@ -1,10 +1,8 @@
 """The frontier's promises, one by one; ``properties/test_frontier_properties`` holds all of them against a model."""
 
-from math import inf
-
 import pytest
 
-from vedette.order.frontier import Frontier, Taken
+from vedette.order.frontier import Frontier
 
 PLACE, ELSEWHERE = "192.0.2.1", "192.0.2.2"
 
@@ -83,35 +81,6 @@ def test_a_host_that_joins_the_line_late_is_served_late() -> None:
     assert taken_from(frontier, 1.0) == "patient"
 
 
-def test_a_thing_put_back_waits_and_its_host_goes_on() -> None:
-    """What may not be asked for yet returns at its time; the rest of the queue is not kept waiting by it."""
-    frontier = opened("a")
-    frontier.add("a", "later", 2.0)
-    frontier.add("a", "now", 1.0)
-    later = frontier.take(0.0)
-    assert later == Taken("a", "later")
-    frontier.put_back(later, 2.0, ready_s=60.0)
-    assert (len(frontier), frontier.waiting("a"), frontier.busy) == (2, 2, 0)
-    assert taken_from(frontier, 0.0) == "now"
-    frontier.done("a", 1.0, 1.0)
-    assert (taken_from(frontier, 59.9), frontier.next_s()) == (None, 60.0)
-    assert taken_from(frontier, 60.0) == "later"
-
-
-def test_a_thing_that_comes_back_obeys_its_host() -> None:
-    """Its own time is a lower bound: the host's rest still counts."""
-    frontier = opened("a")
-    frontier.add("a", "early", 2.0)
-    frontier.add("a", "other", 1.0)
-    early = frontier.take(0.0)
-    assert early is not None
-    frontier.put_back(early, 2.0, ready_s=1.0)
-    assert taken_from(frontier, 0.0) == "other"
-    frontier.done("a", 30.0, 0.0)
-    assert taken_from(frontier, 29.0) is None
-    assert taken_from(frontier, 30.0) == "early"
-
-
 def test_a_dropped_thing_costs_its_host_no_time() -> None:
     """Nothing was asked, so the next thing may be taken at once, and the dropped one never returns."""
     frontier = opened("a")
@@ -125,82 +94,93 @@ def test_a_dropped_thing_costs_its_host_no_time() -> None:
     assert (frontier.take(1e9), len(frontier), frontier.next_s()) == (None, 0, None)
 
 
-def test_a_held_host_waits_for_its_release() -> None:
-    """Neither time nor new things of finite worth free a held host; release does, from its time on."""
+def test_a_rest_that_is_told_later_counts() -> None:
+    """A host that is timed, in line or being asked is not asked before the later time; an earlier one means nothing."""
+    frontier = opened("a", "b")
+    frontier.add("a", "timed", 1.0)
+    frontier.rest("a", 10.0)
+    frontier.rest("a", 5.0)
+    assert (frontier.take(9.9), taken_from(frontier, 10.0)) == (None, "timed")
+    frontier.add("a", "next", 1.0)
+    frontier.rest("a", 30.0)
+    frontier.done("a", 12.0, 12.0)
+    assert (frontier.take(29.9), taken_from(frontier, 30.0)) == (None, "next")
+    frontier.add("b", "in line", 1.0)
+    assert frontier.take(31.0) is None
+    frontier.rest("b", 50.0)
+    frontier.done("a", 99.0, 32.0)
+    assert (frontier.take(49.9), taken_from(frontier, 50.0)) == (None, "in line")
+
+
+def test_a_host_that_rests_longer_lets_the_line_go_on() -> None:
+    """Who stands in line and is told to wait does not keep those behind it waiting."""
+    frontier = opened("first", "resting", "patient")
+    for host in ("first", "resting", "patient"):
+        frontier.add(host, host, 1.0)
+    assert (taken_from(frontier, 0.0), frontier.take(1.0)) == ("first", None)
+    frontier.rest("resting", 100.0)
+    frontier.done("first", 99.0, 2.0)
+    assert taken_from(frontier, 2.0) == "patient"
+
+
+def test_what_is_cleared_is_given_back_best_first() -> None:
+    """Everything that waits comes back, what is out stays out, and the host can be filled again."""
     frontier = opened("a")
-    frontier.add("a", "one", 1.0)
-    frontier.take(0.0)
-    frontier.add("a", "two", 1.0)
-    frontier.done("a", 1.0, 1.0, hold=True)
-    frontier.add("a", "three", 1e300)
-    assert (frontier.take(1e9), frontier.next_s()) == (None, None)
-    frontier.release("a", 50.0)
-    assert (taken_from(frontier, 49.0), frontier.next_s()) == (None, 50.0)
-    assert taken_from(frontier, 50.0) == "three"
+    for item, worth in (("out", 9.0), ("second", 1.0), ("first", 2.0)):
+        frontier.add("a", item, worth)
+    assert taken_from(frontier, 0.0) == "out"
+    assert (frontier.clear("a"), len(frontier), frontier.busy) == (["first", "second"], 0, 1)
+    frontier.done("a", 3.0, 3.0)
+    assert frontier.take(5.0) is None
+    frontier.add("a", "later", 1.0)
+    assert taken_from(frontier, 5.0) == "later"
 
 
-def test_a_release_never_shortens_a_rest() -> None:
-    """A host that was told to rest until a time rests until then, even if it is released earlier."""
+def test_a_host_that_was_cleared_in_line_leaves_it() -> None:
+    """Those behind it are served, and it is served when it has something again."""
+    frontier = opened("first", "cleared", "patient")
+    for host in ("first", "cleared", "patient"):
+        frontier.add(host, host, 1.0)
+    assert (taken_from(frontier, 0.0), frontier.take(0.0)) == ("first", None)
+    assert frontier.clear("cleared") == ["cleared"]
+    frontier.done("first", 99.0, 1.0)
+    assert taken_from(frontier, 1.0) == "patient"
+    frontier.add("cleared", "again", 1.0)
+    frontier.done("patient", 99.0, 2.0)
+    assert taken_from(frontier, 2.0) == "again"
+
+
+def test_a_host_takes_its_rest_along_when_it_moves() -> None:
+    """At the new address it obeys that one's pauses, and its own, whichever is later."""
     frontier = opened("a")
-    frontier.add("a", "one", 1.0)
-    frontier.take(0.0)
-    frontier.add("a", "two", 1.0)
-    frontier.done("a", 100.0, 0.0, hold=True)
-    frontier.release("a", 5.0)
-    assert (frontier.take(99.0), frontier.next_s()) == (None, 100.0)
+    frontier.open("there", ELSEWHERE, 0.0)
+    frontier.add("there", "there", 1.0)
+    frontier.add("a", "here", 1.0)
+    assert {taken_from(frontier, 0.0), taken_from(frontier, 0.0)} == {"here", "there"}
+    frontier.done("a", 20.0, 1.0)
+    frontier.move("a", ELSEWHERE, 5.0)
+    frontier.add("a", "moved", 1.0)
+    assert frontier.take(25.0) is None, "somebody is being asked there"
+    frontier.done("there", 99.0, 30.0)
+    assert (frontier.take(29.9), taken_from(frontier, 30.0)) == (None, "moved")
 
 
-@pytest.mark.parametrize("standing", ["idle", "timed", "in line", "busy"])
-def test_release_means_nothing_to_a_host_that_is_not_held(standing: str) -> None:
-    """Only a held host is released; any other keeps its time."""
-    frontier = opened("first", "a")
-    if standing == "in line":
-        frontier.add("first", "x", 1.0)
-        frontier.take(0.0)
-    if standing != "idle":
-        frontier.add("a", "thing", 1.0)
-    if standing in {"in line", "busy"}:
-        frontier.take(0.0)
-    before = frontier.standings(), frontier.next_s()
-    assert standing in before[0]
-    frontier.release("a", 1000.0)
-    frontier.release("unheard of", 1000.0)
-    assert (frontier.standings(), frontier.next_s()) == before
-
-
-def test_an_urgent_thing_passes_a_hold() -> None:
-    """Infinite worth gets through, politely, before the hold and after it; the rest stays held."""
-    frontier = opened("a")
-    frontier.add("a", "first", 1.0)
-    frontier.take(0.0)
-    frontier.add("a", "page", 1.0)
-    frontier.add("a", "urgent", inf)
-    frontier.done("a", 3.0, 0.0, hold=True)
-    assert (frontier.take(2.9), taken_from(frontier, 3.0)) == (None, "urgent")
-    frontier.done("a", 6.0, 0.0, hold=True)
-    assert frontier.take(1e9) is None
-    frontier.add("a", "urgent too", inf)
-    assert taken_from(frontier, 6.0) == "urgent too"
-    frontier.done("a", 9.0, 0.0)
-    assert taken_from(frontier, 9.0) == "page"
-
-
-def test_a_release_for_later_reaches_a_host_that_stands_in_line() -> None:
-    """Held, with something urgent, in line for its address: its longer rest counts, and others do not wait for it."""
-    frontier = opened("a", "b", "c")
-    frontier.add("a", "asked", 1.0)
-    frontier.take(0.0)
-    frontier.add("a", "urgent", inf)
-    frontier.done("a", 1.0, 0.0, hold=True)
-    frontier.add("b", "b", 1.0)
-    frontier.take(0.0)
-    assert frontier.take(2.0) is None
-    frontier.add("c", "c", 1.0)
-    frontier.release("a", 10.0)
-    frontier.done("b", 99.0, 3.0)
-    assert (taken_from(frontier, 3.0), frontier.take(9.0)) == ("c", None)
-    frontier.done("c", 99.0, 9.0)
-    assert (frontier.take(9.9), taken_from(frontier, 10.0)) == (None, "urgent")
+def test_a_host_that_moved_away_is_not_served_by_its_old_line() -> None:
+    """Its place in line at the old address is void: it could be asked while somebody is asked at the new one."""
+    frontier = opened("first", "a", "behind")
+    frontier.open("there", ELSEWHERE, 0.0)
+    for host in ("first", "a", "behind"):
+        frontier.add(host, host, 1.0)
+    assert (taken_from(frontier, 0.0), frontier.take(0.0)) == ("first", None)
+    frontier.clear("a")
+    frontier.move("a", ELSEWHERE, 0.0)
+    frontier.add("there", "there", 1.0)
+    assert taken_from(frontier, 0.0) == "there"
+    frontier.add("a", "moved", 1.0)
+    frontier.done("first", 99.0, 1.0)
+    assert (taken_from(frontier, 1.0), frontier.take(1.0)) == ("behind", None)
+    frontier.done("there", 99.0, 2.0)
+    assert taken_from(frontier, 2.0) == "moved"
 
 
 def test_misuse_is_told_at_once() -> None:
@@ -210,3 +190,9 @@ def test_misuse_is_told_at_once() -> None:
         frontier.done("a", 0.0, 0.0)
     with pytest.raises(AssertionError, match="open already"):
         frontier.open("a", ELSEWHERE, 0.0)
+    frontier.add("a", "thing", 1.0)
+    with pytest.raises(AssertionError, match="things waiting"):
+        frontier.move("a", ELSEWHERE, 0.0)
+    frontier.take(0.0)
+    with pytest.raises(AssertionError, match="something out"):
+        frontier.move("a", ELSEWHERE, 0.0)

@@ -21,16 +21,16 @@ HOSTS = {"a": "near", "b": "near", "c": "near", "d": "far", "e": "far"}
 # Few and round values: ties are where orders go wrong.
 spans = st.sampled_from([0.0, 1.0, 2.0, 7.0])
 worths = st.sampled_from([-1.0, 0.0, 0.0, 3.0, inf])
+addresses = st.sampled_from(["near", "far"])
 hosts = st.sampled_from(list(HOSTS))
 
 
 @dataclass(slots=True)
 class Thing:
-    """What waits at a host; ``joined`` numbers the moments at which things came into a queue, 0 is not yet."""
+    """What waits at a host; ``joined`` numbers the moments at which things came into a queue."""
 
     item: int
     worth: float
-    from_s: float
     joined: int
 
 
@@ -48,26 +48,23 @@ class Model:
 
     address: Address
     ready_s: float
-    held: bool = False
     out: Thing | None = None
     things: list[Thing] = field(default_factory=list)
     overtaken: Counter[str] = field(default_factory=Counter)
 
-    def best(self, now_s: float) -> Thing | None:
-        """What comes first of that which may be asked for now."""
-        askable = [thing for thing in self.things if thing.from_s <= now_s and (not self.held or thing.worth == inf)]
-        return min(askable, key=lambda thing: (-thing.worth, thing.joined), default=None)
+    def best(self) -> Thing | None:
+        """What comes first."""
+        return min(self.things, key=lambda thing: (-thing.worth, thing.joined), default=None)
 
     def wants(self, now_s: float) -> bool:
         """Whether only its address keeps it waiting."""
-        return self.out is None and self.ready_s <= now_s and self.best(now_s) is not None
+        return self.out is None and self.ready_s <= now_s and bool(self.things)
 
     def first_s(self) -> float:
         """When something of it could be taken, were nothing else to happen; infinity for never."""
-        askable = [thing.from_s for thing in self.things if not self.held or thing.worth == inf]
-        if self.out is not None or self.address.busy is not None or not askable:
+        if self.out is not None or self.address.busy is not None or not self.things:
             return inf
-        return max(self.ready_s, self.address.ready_s, min(askable))
+        return max(self.ready_s, self.address.ready_s)
 
 
 class FrontierMachine(RuleBasedStateMachine):
@@ -85,16 +82,17 @@ class FrontierMachine(RuleBasedStateMachine):
     @initialize(starts=st.fixed_dictionaries(dict.fromkeys(HOSTS, spans)))
     def open(self, starts: dict[str, float]) -> None:
         """All hosts come into play."""
-        addresses = {name: Address() for name in HOSTS.values()}
+        self.addresses = {name: Address() for name in HOSTS.values()}
         for host, address in HOSTS.items():
             self.frontier.open(host, address, starts[host])
-            self.hosts[host] = Model(addresses[address], starts[host])
+            self.hosts[host] = Model(self.addresses[address], starts[host])
 
     @rule(host=hosts, worth=worths)
     def add(self, host: str, worth: float) -> None:
         """A thing is found."""
         self.items += 1
-        self.hosts[host].things.append(Thing(self.items, worth, self.now_s, self._join()))
+        self.joins += 1
+        self.hosts[host].things.append(Thing(self.items, worth, self.joins))
         self.frontier.add(host, self.items, worth)
 
     @rule(span_s=spans)
@@ -105,7 +103,6 @@ class FrontierMachine(RuleBasedStateMachine):
     @rule()
     def take(self) -> None:
         """Something is given exactly when the model has something to give, and it is the best of its host."""
-        self._bring_back()
         taken = self.frontier.take(self.now_s)
         if taken is None:
             assert not [name for name, host in self.hosts.items() if host.first_s() <= self.now_s]
@@ -115,14 +112,14 @@ class FrontierMachine(RuleBasedStateMachine):
             self._check_taken(taken)
 
     @precondition(lambda self: self.frontier.busy)
-    @rule(data=st.data(), rest_s=spans, address_rest_s=spans, hold=st.booleans())
-    def done(self, data: st.DataObject, rest_s: float, address_rest_s: float, *, hold: bool) -> None:
+    @rule(data=st.data(), rest_s=spans, address_rest_s=spans)
+    def done(self, data: st.DataObject, rest_s: float, address_rest_s: float) -> None:
         """An answer comes."""
         name, host, thing = self._end(data)
         self.ended[thing.item] += 1
-        host.ready_s, host.held = self.now_s + rest_s, hold
+        host.ready_s = max(host.ready_s, self.now_s + rest_s)
         host.address.ready_s = max(host.address.ready_s, self.now_s + address_rest_s)
-        self.frontier.done(name, self.now_s + rest_s, self.now_s + address_rest_s, hold=hold)
+        self.frontier.done(name, self.now_s + rest_s, self.now_s + address_rest_s)
 
     @precondition(lambda self: self.frontier.busy)
     @rule(data=st.data())
@@ -133,25 +130,34 @@ class FrontierMachine(RuleBasedStateMachine):
         self._not_asked(name)
         self.frontier.drop(Taken(name, thing.item))
 
-    @precondition(lambda self: self.frontier.busy)
-    @rule(data=st.data(), worth=worths, span_s=spans)
-    def put_back(self, data: st.DataObject, worth: float, span_s: float) -> None:
-        """A thing may not be asked for yet."""
-        name, host, thing = self._end(data)
-        host.things.append(Thing(thing.item, worth, self.now_s + span_s, joined=0))
-        self._not_asked(name)
-        self.frontier.put_back(Taken(name, thing.item), worth, self.now_s + span_s)
-
     @rule(name=hosts, span_s=spans)
-    def release(self, name: str, span_s: float) -> None:
-        """A hold ends, where there is one."""
+    def rest(self, name: str, span_s: float) -> None:
+        """A host is to be left alone for longer."""
         host = self.hosts[name]
-        if host.held:
-            host.held = False
-            if self.now_s + span_s > host.ready_s:
-                host.ready_s = self.now_s + span_s
-                host.overtaken.clear()
-        self.frontier.release(name, self.now_s + span_s)
+        if self.now_s + span_s > host.ready_s:
+            host.ready_s = self.now_s + span_s
+            host.overtaken.clear()
+        self.frontier.rest(name, self.now_s + span_s)
+
+    @rule(name=hosts)
+    def clear(self, name: str) -> None:
+        """What waits for a host is given back, the best first."""
+        host = self.hosts[name]
+        expected = sorted(host.things, key=lambda thing: (-thing.worth, thing.joined))
+        assert self.frontier.clear(name) == [thing.item for thing in expected]
+        self.ended.update(thing.item for thing in host.things)
+        host.things.clear()
+        host.overtaken.clear()
+
+    @rule(name=hosts, address=addresses, span_s=spans)
+    def move(self, name: str, address: str, span_s: float) -> None:
+        """A host with nothing to be asked for lies elsewhere, or where it lay."""
+        host = self.hosts[name]
+        if host.out is None and not host.things:
+            host.address = self.addresses[address]
+            host.ready_s = max(host.ready_s, self.now_s + span_s)
+            host.overtaken.clear()
+            self.frontier.move(name, address, self.now_s + span_s)
 
     @invariant()
     def numbers_agree(self) -> None:
@@ -171,7 +177,6 @@ class FrontierMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """In the end every thing that was added is taken once, whatever happened before."""
         for name, host in self.hosts.items():
-            self.frontier.release(name, self.now_s)
             if host.out is not None:
                 self.ended[host.out.item] += 1
                 self.frontier.done(name, self.now_s, self.now_s)
@@ -183,20 +188,10 @@ class FrontierMachine(RuleBasedStateMachine):
         assert self.ended == Counter(range(1, self.items + 1))
         assert len(self.frontier) == 0
 
-    def _join(self) -> int:
-        self.joins += 1
-        return self.joins
-
-    def _bring_back(self) -> None:
-        """Things whose time has come join their queues in the order of their times."""
-        back = [t for host in self.hosts.values() for t in host.things if not t.joined and t.from_s <= self.now_s]
-        for thing in sorted(back, key=lambda thing: thing.from_s):
-            thing.joined = self._join()
-
     def _check_taken(self, taken: Taken[int]) -> None:
         host = self.hosts[taken.host]
         assert host.first_s() <= self.now_s, "before its host's or its address's time, or while something is out"
-        best = host.best(self.now_s)
+        best = host.best()
         assert best is not None
         assert taken.item == best.item
         host.things.remove(best)

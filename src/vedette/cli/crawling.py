@@ -27,8 +27,9 @@ from vedette.fetch.request import user_agent
 from vedette.live.commands import Call
 from vedette.live.settings import LiveSettings, rules_for
 from vedette.live.supervisor import Tree, ask_keeper
+from vedette.ring.kept import Rules
 
-__all__ = ["crawl", "run_tree", "summary"]
+__all__ = ["check", "check_addresses", "crawl", "run_tree", "settings_of", "summary"]
 
 LOOK_EVERY_S = 0.1
 Numbers = Mapping[str, Any]
@@ -84,8 +85,10 @@ def run_tree(settings: LiveSettings, look: Callable[[Numbers], object], until_s:
         while tree.alive and not tree.ended:
             for happening in tree.tend():
                 print(happening, file=sys.stderr)
-            over = until_s is not None and time.monotonic() >= until_s
-            told = _ask(settings.folder, Call("stop" if stopped() or over else "status")) or told
+            over = stopped() or (until_s is not None and time.monotonic() >= until_s)
+            if over:
+                tree.hurry()
+            told = _ask(settings.folder, Call("stop" if over else "status")) or told
             if told:
                 look(told)
             time.sleep(LOOK_EVERY_S)
@@ -97,7 +100,8 @@ def run_tree(settings: LiveSettings, look: Callable[[Numbers], object], until_s:
 
 def _ask(folder: Path, call: Call) -> dict[str, Any]:
     try:
-        return ask_keeper(folder, call)
+        # Short, so that a keeper which hangs cannot keep Ctrl-C waiting.
+        return ask_keeper(folder, call, timeout_s=0.3 if call.verb == "stop" else 0.7)
     except (OSError, Gone):
         return {}
 
@@ -135,16 +139,20 @@ def check(settings: LiveSettings) -> None:
     """Nothing is begun that cannot be done: names that do not exist, addresses that may not be asked."""
     rules = rules_for(settings, [])
     for site in settings.sites:
-        host = origin_of(site.start).host
-        addresses = _addresses(site, settings.detours)
-        if any(map(rules.may_ask, addresses)):
-            continue
-        if any(map(is_public, addresses)):
-            raise ContactMissing(
-                f"{host} is a public host, and its operator must be able to reach you: say --contact you@example.org, "
-                "or set crawl.contact in vedette.toml"
-            )
-        raise AddressRefused(f"{host} is at the private address {addresses[0]}: say --allow-private if you mean it")
+        check_addresses(site, _addresses(site, settings.detours), rules)
+
+
+def check_addresses(site: Site, addresses: Sequence[str], rules: Rules) -> None:
+    """One of a site's addresses may be asked, or it is said what to do."""
+    if any(map(rules.may_ask, addresses)) or (site.allow_private and not all(map(is_public, addresses))):
+        return
+    host = origin_of(site.start).host
+    if any(map(is_public, addresses)):
+        raise ContactMissing(
+            f"{host} is a public host, and its operator must be able to reach you: say --contact you@example.org, "
+            "or set crawl.contact in vedette.toml"
+        )
+    raise AddressRefused(f"{host} is at the private address {addresses[0]}: say --allow-private if you mean it")
 
 
 def _addresses(site: Site, detours: Sequence[Detour]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from vedette.cli.crawl import speed_of
+from vedette.cli.options import speed_of
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vedette.cli.crawl import speed_of
+from vedette.cli.options import speed_of
 from vedette.errors import UsageError
 
 if TYPE_CHECKING:

@@ -94,7 +94,7 @@ class Screen:
         return (
             f"{span(now_s - self._started_s):>8}  {amount(told['pages'])} pages, {rate:.0f}/s, "
             f"{amount(told['urls_waiting'])} URLs waiting, {asked} of {told['hosts']} hosts being asked, "
-            f"{amount(sum(told['failures'].values()))} failed"
+            f"{amount(sum(told['failures'].values()))} failed{_trouble(told, '; ')}"
         )
 
 
@@ -108,7 +108,13 @@ def _rows(told: Numbers, rate: float) -> list[tuple[str, str, str]]:
         ("refused", amount(sum(told["refusals"].values())), kinds(told["refusals"])),
         ("failed", amount(sum(told["failures"].values())), kinds(told["failures"])),
         ("trouble", amount(trouble.total()), kinds(trouble)),
+        *([("paused", "", _trouble(told))] if _trouble(told) else []),
     ]
+
+
+def _trouble(told: Numbers, before: str = "") -> str:
+    """What is wrong with the machine itself, such as a full disk."""
+    return f"{before}{told['trouble']}" if told.get("trouble") else ""
 
 
 def _again(told: Numbers) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 THIN_SPACE = "\u2009"
 
-__all__ = ["amount", "bytes_in_words", "counted", "kinds", "span"]
+__all__ = ["ago", "amount", "bytes_in_words", "counted", "kinds", "plain", "roughly", "span"]
 
 
 def amount(number: int) -> str:
@@ -49,6 +49,39 @@ def span(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def plain(text: str, most: int = 200) -> str:
+    r"""A text from the web, safe for a terminal: nothing that moves the cursor, hides or turns what is written.
+
+    >>> plain("a\x1b[31m b\u202ec")
+    'a\ufffd[31m b\ufffdc'
+    """
+    cut = text if len(text) <= most else f"{text[: most - 1]}…"
+    return "".join(each if each.isprintable() else "\ufffd" for each in cut)
+
+
+def roughly(seconds: float) -> str:
+    """A time in its largest unit.
+
+    >>> roughly(42.4), roughly(250), roughly(7260), roughly(3 * 86_400)
+    ('42 s', '4 min', '2 h', '3 d')
+    """
+    for unit, size_s in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= size_s:
+            return f"{int(seconds // size_s)} {unit}"
+    return f"{max(round(seconds), 0)} s"
+
+
+def ago(at_s: float, now_s: float) -> str:
+    """A moment as people say it.
+
+    >>> ago(0.0, 250.0), ago(7200.0, 0.0), ago(10.0, 10.2)
+    ('4 min ago', 'in 2 h', 'just now')
+    """
+    if abs(now_s - at_s) < 1:
+        return "just now"
+    return f"{roughly(now_s - at_s)} ago" if now_s > at_s else f"in {roughly(at_s - now_s)}"
 
 
 def kinds(counts: Mapping[str, int], most: int = 4) -> str:

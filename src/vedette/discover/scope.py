@@ -16,7 +16,7 @@ from vedette.discover.normalize import matches, normalize, resolve
 from vedette.errors import SiteError
 from vedette.facts import Refusal, ScopeKind, Site, registrable_domain
 
-__all__ = ["MAX_URL_BYTES", "SiteSettings", "in_scope", "read_site", "refusal", "site_of"]
+__all__ = ["MAX_URL_BYTES", "SiteIndex", "SiteSettings", "in_scope", "read_site", "refusal", "site_of"]
 
 MAX_URL_BYTES = 2048
 
@@ -66,6 +66,34 @@ def in_scope(url: str, site: Site) -> Refusal | None:
 def site_of(url: str, sites: Sequence[Site]) -> Site | None:
     """The first site that takes the URL."""
     return next((site for site in sites if in_scope(url, site) is None), None)
+
+
+class SiteIndex:
+    """Many sites, of which only those that share a URL's registrable domain are held against it.
+
+    No scope reaches beyond its registrable domain, so nothing is missed, and the first of several still wins.
+
+    >>> index = SiteIndex([Site("https://example.org/docs/", scope="prefix"), Site("https://example.com/")])
+    >>> index.site_of("https://example.org/docs/a").start, index.site_of("https://example.org/blog")
+    ('https://example.org/docs/', None)
+    """
+
+    def __init__(self, sites: Sequence[Site] = ()) -> None:
+        self._by_domain: dict[str, list[Site]] = {}
+        for site in sites:
+            self._by_domain.setdefault(_domain(_host(_split(site.start)[1])), []).append(site)
+
+    def site_of(self, url: str) -> Site | None:
+        """The first site that takes the URL."""
+        return site_of(url, self._by_domain.get(_domain(_host(_split(url)[1])), ()))
+
+    def of_host(self, host: str) -> tuple[Site, ...]:
+        """The sites that may take URLs of a host, as ``facts.Origin`` names it."""
+        return tuple(
+            site
+            for site in self._by_domain.get(_domain(host), ())
+            if site.scope == "domain" or _host(_split(site.start)[1]) == host
+        )
 
 
 def refusal(url: str, sites: Sequence[Site]) -> Refusal | None:
@@ -171,9 +199,9 @@ def _same_domain(_scheme: str, authority: str, _target: str, start: str) -> bool
     return host == start_host or (f".{host}".endswith(f".{domain}") and registrable_domain(host) == domain)
 
 
-@lru_cache(maxsize=4096)
-def _domain(start_host: str) -> str:
-    return registrable_domain(start_host)
+@lru_cache(maxsize=65_536)
+def _domain(host: str) -> str:
+    return registrable_domain(host)
 
 
 _PLACES: dict[ScopeKind, Callable[[str, str, str, str], bool]] = {

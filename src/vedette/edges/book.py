@@ -7,10 +7,12 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from math import inf
 from typing import Any
 
+from vedette.errors import StoreCorrupt
 from vedette.facts import Origin, Site, origin_of, partition_of
 from vedette.fetch.request import PRODUCT
 from vedette.fetch.robots_state import RobotsState, from_json, to_json
@@ -44,6 +46,7 @@ CREATE TABLE IF NOT EXISTS page (
   links BLOB NOT NULL              -- all out-links within the sites, packed
 ) STRICT;
 CREATE INDEX IF NOT EXISTS page_due ON page (due_s);
+CREATE INDEX IF NOT EXISTS page_place ON page (file, offset, length) WHERE file IS NOT NULL;
 CREATE TABLE IF NOT EXISTS note (
   url_id INTEGER PRIMARY KEY,
   why TEXT NOT NULL,               -- why it was refused or could not be fetched
@@ -70,7 +73,8 @@ CREATE TABLE IF NOT EXISTS site (
 ) STRICT;
 CREATE TABLE IF NOT EXISTS archive (
   file TEXT PRIMARY KEY,
-  length INTEGER NOT NULL          -- acknowledged: what lies beyond it is cut off at a start
+  length INTEGER NOT NULL,         -- acknowledged: what lies beyond it is cut off at a start
+  newest_s REAL NOT NULL           -- nothing in it was fetched later
 ) STRICT;
 CREATE TABLE IF NOT EXISTS action (
   id INTEGER PRIMARY KEY,
@@ -130,13 +134,14 @@ class StateBook:
 
     # what the ring tells
 
-    def keep_page(self, page: PageRow, links: Sequence[str]) -> None:
-        """The latest answer for a URL."""
+    def keep_page(self, page: PageRow, links: Sequence[str] | None) -> None:
+        """The latest answer for a URL; without links where those at hand still hold."""
         place = (page.place.file, page.place.offset, page.place.length) if page.place else (None, None, None)
         values = (
             *(page.id, self._partition(page.host), page.host, page.status, page.kind, page.fetched_s, page.changed_s),
             *(page.title, page.content_type, page.etag, page.last_modified, page.digest),
-            *(page.payload_digest, page.location, page.body_bytes, *place, page.interval_s, page.due_s, _pack(links)),
+            *(page.payload_digest, page.location, page.body_bytes, *place, page.interval_s, page.due_s),
+            self._packed(page.id, links),
         )
         marks = ", ".join("?" * len(values))
         self._db.execute(f"INSERT OR REPLACE INTO page VALUES ({marks})", values)  # noqa: S608 - question marks only
@@ -150,6 +155,10 @@ class StateBook:
     def note(self, id_: int, why: str, at_s: float) -> None:
         """Why a URL was refused or could not be fetched."""
         self._db.execute("INSERT OR REPLACE INTO note VALUES (?, ?, ?)", (id_, why[:500], at_s))
+
+    def put_off(self, id_: int, due_s: float) -> None:
+        """A page at hand, if it is, is due then; nothing else is known of it that was not."""
+        self._db.execute("UPDATE page SET due_s = ? WHERE id = ?", (due_s, id_))
 
     def keep_robots(self, origin: Origin, state: RobotsState) -> None:
         """What is now known of an origin's robots.txt."""
@@ -174,7 +183,12 @@ class StateBook:
     def robots(self) -> dict[Origin, RobotsState]:
         """Every copy that is kept."""
         rows = self._db.execute("SELECT origin, state FROM robots")
-        return {origin_of(f"{text}/"): from_json(json.loads(state), PRODUCT) for text, state in rows}
+        return {origin_of(f"{text}/"): _robots(text, state) for text, state in rows}
+
+    def robots_of(self, origin: Origin) -> RobotsState | None:
+        """The copy of one origin."""
+        row = self._db.execute("SELECT state FROM robots WHERE origin = ?", (str(origin),)).fetchone()
+        return from_json(json.loads(row[0]), PRODUCT) if row else None
 
     def hosts(self) -> list[HostRow]:
         """What was last known of each host's pauses."""
@@ -184,9 +198,13 @@ class StateBook:
         """The acknowledged length of each archive file."""
         return dict(self._db.execute("SELECT file, length FROM archive"))
 
-    def acknowledge_archive(self, lengths: Mapping[str, int]) -> None:
-        """These files are good up to these lengths."""
-        self._db.executemany("INSERT OR REPLACE INTO archive VALUES (?, ?)", lengths.items())
+    def acknowledge_archive(self, lengths: Mapping[str, int], newest_s: float) -> None:
+        """These files are good up to these lengths, and nothing in them was fetched after that time."""
+        self._db.executemany(
+            "INSERT INTO archive VALUES (?, ?, ?) ON CONFLICT (file) DO UPDATE "
+            "SET length = excluded.length, newest_s = max(newest_s, excluded.newest_s)",
+            [(file, length, newest_s) for file, length in lengths.items()],
+        )
 
     def life(self, what: str) -> str | None:
         """A fact about the folder itself."""
@@ -218,6 +236,21 @@ class StateBook:
         """Forget that it was named; its pages are another matter."""
         self._db.execute("DELETE FROM site WHERE start = ?", (start,))
 
+    def urls_noted(self, why: str) -> list[tuple[int, str]]:
+        """The URLs that were refused or failed for exactly this reason, with their ids."""
+        sql = "SELECT url.id, url.url FROM note JOIN url ON url.id = note.url_id WHERE why = ? ORDER BY url.id"
+        return self._db.execute(sql, (why,)).fetchall()
+
+    def urls_of(self, partition: int) -> Iterator[tuple[int, str]]:
+        """All URLs of a partition, with their ids."""
+        yield from self._db.execute("SELECT id, url FROM url WHERE partition = ? ORDER BY id", (partition,))
+
+    def forget(self, ids: Sequence[int], *, pages: bool) -> None:
+        """Drop what is noted of URLs, and with ``pages`` what is kept of them."""
+        for table, key in (("note", "url_id"), *((("page", "id"),) if pages else ())):
+            sql = f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))"  # noqa: S608 - our own names
+            self._db.execute(sql, (json.dumps(list(ids)),))
+
     def log_action(self, action: Action) -> None:
         """Remember what the operator did."""
         self._db.execute("INSERT INTO action (at_s, what) VALUES (?, ?)", (action.at_s, action.what))
@@ -245,6 +278,12 @@ class StateBook:
         for url, *row in self._db.execute(sql):
             yield url, _page(row)
 
+    def _packed(self, id_: int, links: Sequence[str] | None) -> bytes:
+        if links is not None:
+            return _pack(links)
+        row = self._db.execute("SELECT links FROM page WHERE id = ?", (id_,)).fetchone()
+        return bytes(row[0]) if row else _pack(())
+
     def _partition(self, host: int) -> int:
         row = self._db.execute("SELECT partition FROM host WHERE id = ?", (host,)).fetchone()
         return int(row[0])
@@ -258,10 +297,16 @@ def _page(row: Sequence[Any]) -> PageRow:
     return PageRow(**dict(values))
 
 
+def _robots(origin: str, state: str) -> RobotsState:
+    with _readable(f"the robots.txt of {origin}"):
+        return from_json(json.loads(state), PRODUCT)
+
+
 def _site(start: str, settings: str) -> Site:
-    read: Any = json.loads(settings)
-    lists: Any = {key: tuple(value) if isinstance(value, list) else value for key, value in read.items()}
-    return Site(start, **lists)
+    with _readable(f"the site {start}"):
+        read: Any = json.loads(settings)
+        lists: Any = {key: tuple(value) if isinstance(value, list) else value for key, value in read.items()}
+        return Site(start, **lists)
 
 
 def _pack(links: Sequence[str]) -> bytes:
@@ -269,5 +314,15 @@ def _pack(links: Sequence[str]) -> bytes:
 
 
 def _unpack(blob: bytes) -> tuple[str, ...]:
-    text = zlib.decompress(blob).decode()
-    return tuple(text.split("\n")) if text else ()
+    with _readable("the links of a page"):
+        text = zlib.decompress(blob).decode()
+        return tuple(text.split("\n")) if text else ()
+
+
+@contextmanager
+def _readable(what: str) -> Iterator[None]:
+    """A row whose content makes no sense is damage, not a bug."""
+    try:
+        yield
+    except (ValueError, TypeError, AttributeError, zlib.error) as error:
+        raise StoreCorrupt(f"{what} is kept in a row that cannot be read ({error}): restore the state") from error

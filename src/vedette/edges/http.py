@@ -1,95 +1,49 @@
 """HTTP, by libcurl's multi interface over epoll: one thread, hundreds of hosts, no waiting for any of them.
 
 Redirects are not followed, cookies not kept, proxies of the environment not used: what a request does was decided
-before it came here. Each request is pinned to an address that was resolved, checked and scheduled beforehand.
+before it came here. Each request is pinned to an address that was resolved, checked and scheduled beforehand; a
+connection that would go anywhere else is not opened.
 """
 
-import os
-import re
 import select
-import ssl
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from itertools import takewhile
-from math import ceil
-from urllib.parse import urlsplit
 
 import pycurl
 
 from vedette.edges.clock import Clock
-from vedette.facts import Answer, Ask, Failure, Headers, NoAnswer, Outcome
-from vedette.fetch.body import decode
+from vedette.edges.http_handles import Limits, Roots, Way, aim, fresh_handle, pin, unsendable
+from vedette.edges.http_transfer import Transfer
+from vedette.facts import Ask, Failure, Outcome
 from vedette.fetch.connect import Route
-from vedette.fetch.robots import LIMIT_BYTES
 
-__all__ = ["Client", "Limits"]
+__all__ = ["Client", "Limits", "Way"]
 
-_FAILURES = {
-    pycurl.E_COULDNT_RESOLVE_HOST: Failure.NAME,
-    pycurl.E_COULDNT_CONNECT: Failure.CONNECT,
-    pycurl.E_OPERATION_TIMEDOUT: Failure.TIMEOUT,
-    pycurl.E_FILESIZE_EXCEEDED: Failure.TOO_LARGE,
-    pycurl.E_SSL_CONNECT_ERROR: Failure.TLS,
-    pycurl.E_PEER_FAILED_VERIFICATION: Failure.TLS,
-    pycurl.E_SSL_CACERT_BADFILE: Failure.TLS,
-    pycurl.E_PARTIAL_FILE: Failure.RESET,
-    pycurl.E_GOT_NOTHING: Failure.RESET,
-    pycurl.E_SEND_ERROR: Failure.RESET,
-    pycurl.E_RECV_ERROR: Failure.RESET,
-}
-# One more than is read, so that a reader can tell that there was more.
-ROBOTS_BYTES = LIMIT_BYTES + 1
-_FINAL_STATUS = re.compile(rb"HTTP/[\d.]+ (?!1\d\d)")
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Bounds on one request; times are wall time, sizes count both the bytes sent and the bytes unpacked."""
-
-    connect_timeout_s: float = 10.0
-    timeout_s: float = 30.0
-    body_bytes: int = 10 * 2**20
-
-
-@dataclass(slots=True)
-class _Transfer:
-    """One request on its way."""
-
-    ask: Ask
-    started_s: float
-    head: list[bytes] = field(default_factory=list)
-    body: bytearray = field(default_factory=bytearray)  # not a list: a body may come byte by byte
-    cut: bool = False
-
-    def take_beginning(self, data: bytes) -> int:
-        """Of a robots.txt only the beginning counts (RFC 9309, 2.5); the rest is not waited for."""
-        room = ROBOTS_BYTES - len(self.body)
-        self.body.extend(data[:room])
-        self.cut = len(data) > room
-        return 0 if self.cut else len(data)
+_DIRECT = Way()
 
 
 class Client:
     """Submit asks, wait, and collect outcomes. Every ask has exactly one outcome."""
 
-    def __init__(self, clock: Clock, limits: Limits) -> None:
+    def __init__(self, clock: Clock, limits: Limits, way: Way = _DIRECT) -> None:
         self._clock = clock
         self._limits = limits
+        self._way = way
+        self._roots = Roots(way.ca_file)
         self._multi = pycurl.CurlMulti()
         self._poll = select.epoll()
         self._timer_s: float | None = None
         self._idle: list[pycurl.Curl] = []
-        self._transfers: dict[pycurl.Curl, _Transfer] = {}
+        self._transfers: dict[pycurl.Curl, Transfer] = {}
+        self._refused: list[Outcome] = []
         self._watched: dict[int, Callable[[], object]] = {}
-        self._roots = _system_roots()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
 
     @property
     def in_flight(self) -> int:
         """How many asks have no outcome yet."""
-        return len(self._transfers)
+        return len(self._transfers) + len(self._refused)
 
     def watch(self, fd: int, on_ready: Callable[[], object]) -> None:
         """Wake up when this descriptor can be read, too."""
@@ -97,22 +51,23 @@ class Client:
         self._poll.register(fd, select.EPOLLIN)
 
     def submit(self, ask: Ask, route: Route) -> None:
-        """Send a request to a pinned address."""
-        curl = self._idle.pop() if self._idle else self._fresh()
-        transfer = _Transfer(ask, self._clock.now())
-        curl.setopt(pycurl.URL, ask.url)
-        curl.setopt(pycurl.HTTPHEADER, [f"{name}: {value}" for name, value in ask.headers])
-        literal = f"[{route.address}]" if ":" in route.address else route.address
-        curl.setopt(pycurl.CONNECT_TO, [f"::{literal}:{route.port}"])
-        curl.setopt(pycurl.HEADERFUNCTION, transfer.head.append)
-        robots = ask.purpose == "robots"
-        curl.setopt(pycurl.WRITEFUNCTION, transfer.take_beginning if robots else transfer.body.extend)
-        curl.setopt(pycurl.MAXFILESIZE_LARGE, 0 if robots else self._limits.body_bytes)
+        """Send a request to a pinned address; one that cannot be written down comes back from the next ``wait``."""
+        transfer = Transfer(ask, route, self._limits, self._clock.now())
+        if why := unsendable(ask):
+            self._refused.append(transfer.failed(Failure.PROTOCOL, why, transfer.started_s))
+            return
+        curl = self._idle.pop() if self._idle else fresh_handle(self._limits, self._way, self._roots)
+        aim(curl, ask)
+        if not self._way.proxy:
+            pin(curl, route, transfer.open_socket)
+        self._receive(curl, transfer)
         self._transfers[curl] = transfer
         self._multi.add_handle(curl)
 
     def wait(self, timeout_s: float) -> list[Outcome]:
         """Let things happen for at most this long (wall time); whatever came to an end meanwhile."""
+        if self._refused:
+            timeout_s = 0.0
         until_timer_s = timeout_s if self._timer_s is None else max(self._timer_s - time.monotonic(), 0.0)
         for fd, events in self._poll.poll(min(timeout_s, until_timer_s)):
             if fd in self._watched:
@@ -131,22 +86,17 @@ class Client:
                 self._multi.remove_handle(curl)
             curl.close()
         self._transfers.clear()
+        self._refused.clear()
         self._idle.clear()
         self._multi.close()
         self._poll.close()
+        self._roots.close()
 
-    def _fresh(self) -> pycurl.Curl:
-        curl = pycurl.Curl()
-        curl.setopt(pycurl.NOSIGNAL, 1)
-        curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
-        curl.setopt(pycurl.PATH_AS_IS, 1)
-        curl.setopt(pycurl.PROXY, "")
-        curl.setopt(pycurl.FOLLOWLOCATION, 0)
-        curl.setopt(pycurl.CONNECTTIMEOUT_MS, ceil(self._limits.connect_timeout_s * 1000))
-        curl.setopt(pycurl.TIMEOUT_MS, ceil(self._limits.timeout_s * 1000))
-        if self._roots:
-            curl.setopt(pycurl.CAINFO, self._roots)
-        return curl
+    def _receive(self, curl: pycurl.Curl, transfer: Transfer) -> None:
+        robots = transfer.ask.purpose == "robots"
+        curl.setopt(pycurl.HEADERFUNCTION, transfer.take_head)
+        curl.setopt(pycurl.WRITEFUNCTION, transfer.take_beginning if robots else transfer.body.extend)
+        curl.setopt(pycurl.MAXFILESIZE_LARGE, 0 if robots else self._limits.body_bytes)
 
     def _on_socket(self, what: int, fd: int, *_: object) -> None:
         if what == pycurl.POLL_REMOVE:
@@ -161,7 +111,7 @@ class Client:
         self._timer_s = None if timeout_ms < 0 else time.monotonic() + timeout_ms / 1000
 
     def _collect(self) -> list[Outcome]:
-        outcomes: list[Outcome] = []
+        outcomes, self._refused = self._refused, []
         more = 1
         while more:
             more, good, bad = self._multi.info_read(256)
@@ -172,47 +122,12 @@ class Client:
     def _finish(self, curl: pycurl.Curl, code: int | None, text: str) -> Outcome:
         self._multi.remove_handle(curl)
         transfer = self._transfers.pop(curl)
-        outcome = self._outcome(transfer, curl, code, text)
+        outcome = transfer.outcome(curl, code, text, self._clock.now())
         # The idle handle still refers to both, until its next request.
         transfer.head.clear()
         transfer.body.clear()
         self._idle.append(curl)
         return outcome
-
-    def _outcome(self, transfer: _Transfer, curl: pycurl.Curl, code: int | None, text: str) -> Outcome:
-        ask, ended_s = transfer.ask, self._clock.now()
-        if code is not None and not transfer.cut:
-            failure = _FAILURES.get(code, Failure.PROTOCOL)
-            return NoAnswer(ask.url, ask.purpose, failure, text, transfer.started_s, ended_s)
-        headers = _read_head(transfer.head)
-        coding = ", ".join(value for name, value in headers if name == "content-encoding")
-        limit_bytes = ROBOTS_BYTES if ask.purpose == "robots" else self._limits.body_bytes
-        payload = bytes(transfer.body)
-        body = decode(payload, coding, limit_bytes)
-        if isinstance(body, Failure):
-            return NoAnswer(ask.url, ask.purpose, body, f"Content-Encoding {coding}", transfer.started_s, ended_s)
-        status, address = curl.getinfo(pycurl.RESPONSE_CODE), curl.getinfo(pycurl.PRIMARY_IP)
-        return Answer(
-            *(ask.url, ask.purpose, status, headers, body, transfer.started_s, ended_s, address),
-            request_head=_request_head(ask),
-            head=b"".join(transfer.head),
-            payload=payload,
-        )
-
-
-def _request_head(ask: Ask) -> bytes:
-    """The request as it was sent, but for what libcurl adds on its own."""
-    parts = urlsplit(ask.url)
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    lines = [f"GET {target} HTTP/1.1", f"Host: {parts.netloc}", *(f"{name}: {value}" for name, value in ask.headers)]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
-
-
-def _read_head(lines: list[bytes]) -> Headers:
-    """The headers of the final answer: neither those of 1xx answers before it nor the trailers after its body."""
-    final = next((row for row, line in enumerate(lines) if _FINAL_STATUS.match(line)), len(lines))
-    pairs = (line.decode("latin-1").partition(":") for line in takewhile(bytes.strip, lines[final + 1 :]))
-    return tuple((name.strip().lower(), value.strip()) for name, colon, value in pairs if colon)
 
 
 def _to_curl(events: int) -> int:
@@ -233,10 +148,3 @@ def _quietly(call: Callable[..., object], *arguments: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def _system_roots() -> str | None:
-    """The system's trusted roots; the wheel of the client was built for another system's path."""
-    paths = ssl.get_default_verify_paths()
-    candidates = (os.environ.get("SSL_CERT_FILE"), paths.cafile, "/etc/ssl/certs/ca-certificates.crt")
-    return next((path for path in candidates if path and os.path.exists(path)), None)  # noqa: PTH110 - plain path

@@ -8,6 +8,7 @@ import os
 import pickle
 import socket
 import struct
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,8 +19,12 @@ __all__ = ["Channel", "Gone", "connect", "listen", "peer_is_ours"]
 _LENGTH = struct.Struct("<Q")
 _CREDENTIALS = struct.Struct("3i")
 _READ_BYTES = 1 << 20
+# One peer's flood must not keep the others waiting; what is left is read the next time.
+_READS = 64
 # No honest batch comes near it; what does is a broken sender, and must not eat the memory.
 _LONGEST = 1 << 30
+# What unpickling raises for bytes that are no message of ours, or of another version of ours.
+_UNREADABLE = (pickle.UnpicklingError, AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError)
 
 
 class Gone(Exception):
@@ -64,11 +69,12 @@ class Channel:
             del self._outbox[:sent]
 
     def receive(self) -> list[object]:
-        """Every message that is here as a whole; ``Gone`` once the other side has closed and all was handed out."""
+        """Every message that is here as a whole; ``Gone`` once the other side has closed and all was handed out.
+
+        Whoever sends something that cannot be read is ``Gone``, too.
+        """
         closed = self._read()
-        messages = []
-        while (message := self._cut()) is not None:
-            messages.append(message)
+        messages = list(self._cut())
         if closed and not messages:
             raise Gone("closed")
         return messages
@@ -78,7 +84,8 @@ class Channel:
         self._sock.close()
 
     def _read(self) -> bool:
-        while True:
+        """Take what is here; whether nothing more will come."""
+        for _ in range(_READS):
             try:
                 data = self._sock.recv(_READ_BYTES)
             except BlockingIOError:
@@ -88,19 +95,22 @@ class Channel:
             if not data:
                 return True
             self._inbox += data
+        return False
 
-    def _cut(self) -> object | None:
-        if len(self._inbox) < _LENGTH.size:
-            return None
-        (length,) = _LENGTH.unpack_from(self._inbox)
-        if length > _LONGEST:
-            raise Gone(f"a message of {length} bytes was announced")
-        end = _LENGTH.size + length
-        if len(self._inbox) < end:
-            return None
-        message: object = pickle.loads(memoryview(self._inbox)[_LENGTH.size : end])  # noqa: S301 - same user, see above
-        del self._inbox[:end]
-        return message
+    def _cut(self) -> Iterator[object]:
+        while len(self._inbox) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._inbox)
+            if length > _LONGEST:
+                raise Gone(f"a message of {length} bytes was announced")
+            end = _LENGTH.size + length
+            if len(self._inbox) < end:
+                return
+            data = bytes(memoryview(self._inbox)[_LENGTH.size : end])
+            del self._inbox[:end]
+            try:
+                yield pickle.loads(data)  # noqa: S301 - from a process of the same user, see above
+            except _UNREADABLE as error:
+                raise Gone(f"a message could not be read: {error}") from None
 
 
 def listen(path: Path) -> socket.socket:
@@ -112,6 +122,7 @@ def listen(path: Path) -> socket.socket:
     try:
         server.bind(_short(path))
     except OSError as error:
+        server.close()
         raise StoreError(f"{path}: {error.strerror}; choose a data folder with a shorter path") from None
     finally:
         os.umask(before)

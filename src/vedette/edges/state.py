@@ -2,13 +2,14 @@
 
 state.db   SQLite with a write-ahead log: known URLs, leases, pages, hosts, sites
 urls       the known URLs as saved at a clean end; made anew when missing
-warc/      what was fetched
-format     a number; a newer one is refused untouched
+warc/      what was fetched; warc/unacknowledged has what was found there and no state vouches for
+format     a number; a newer one is refused untouched, an older one brought up to date
 lock       held while somebody uses the folder
 """
 
+import errno
 import fcntl
-import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,26 +18,41 @@ from pathlib import Path
 from typing import IO
 
 from vedette.edges.book import StateBook, create_book
+from vedette.edges.migrate import migrate, write_format
 from vedette.edges.url_store import UrlStore, create
 from vedette.edges.warc import truncate_to
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
 from vedette.facts import PARTITIONS
 
-__all__ = ["FORMAT", "State", "hold", "open_state", "said_plainly"]
+__all__ = [
+    "FORMAT",
+    "State",
+    "check_format",
+    "database_said_plainly",
+    "hold",
+    "open_state",
+    "read_state",
+    "said_plainly",
+]
 
 FORMAT = 2
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 @dataclass(slots=True)
 class State:
-    """The one writer's view of a folder. ``clean`` says that the last user ended in peace; ``damage`` is in words."""
+    """The one writer's view of a folder.
+
+    ``clean`` says that the last user ended in peace; ``told`` is what the operator should know of the start.
+    """
 
     folder: Path
     db: sqlite3.Connection
     urls: UrlStore
     book: StateBook
     clean: bool
-    damage: tuple[str, ...]
+    told: tuple[str, ...]
 
     def commit(self) -> None:
         """From here on it survives the end of the process."""
@@ -46,12 +62,14 @@ class State:
 
     def close(self, *, clean: bool) -> None:
         """Let go; a clean end spares the next start its scan and its caution."""
-        with said_plainly(self.folder):
-            if clean:
-                self.book.set_life("end", "clean")
-            self.commit()
-            if clean:
-                self.urls.save(self.folder / "urls")
+        try:
+            with said_plainly(self.folder):
+                if clean:
+                    self.book.set_life("end", "clean")
+                self.commit()
+                if clean:
+                    self.urls.save(self.folder / "urls")
+        finally:
             self.db.close()
 
 
@@ -63,15 +81,20 @@ def hold(folder: Path) -> IO[str]:
         lock = (folder / "lock").open("a")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            check_format(folder)  # again: whoever held it until now may have raised it
         except BlockingIOError:
             lock.close()
             raise StoreBusy(f"{folder} is in use by another vedette: stop that one, or name another folder") from None
+        except StoreError:
+            lock.close()
+            raise
         return lock
 
 
 def open_state(folder: Path, owner: str, now_s: float) -> State:
-    """Open the folder for writing, as the next epoch of its ownership; whatever a crash left half done is undone."""
+    """Open a folder that is held, as the next epoch of its ownership; whatever a crash left half done is undone."""
     with said_plainly(folder):
+        told = [migrate(folder)] if check_format(folder) == 1 else []
         (folder / "warc").mkdir(exist_ok=True)
         db = sqlite3.connect(folder / "state.db", isolation_level=None)
         try:
@@ -86,13 +109,36 @@ def open_state(folder: Path, owner: str, now_s: float) -> State:
             with suppress(FileNotFoundError):
                 image.unlink()
             urls.expired(float("inf"))
-            damage = tuple(truncate_to(folder / "warc", book.archives()))
-            state = State(folder, db, urls, book, clean, damage)
+            told += truncate_to(folder / "warc", book.archives())
+            state = State(folder, db, urls, book, clean, tuple(told))
             state.commit()
         except BaseException:
             db.close()
             raise
         return state
+
+
+@contextmanager
+def read_state(folder: Path) -> Iterator[sqlite3.Connection]:
+    """One moment of the state, to be read while others may write; an older folder is brought up to date first."""
+    with said_plainly(folder):
+        db = _open_to_read(folder)
+    try:
+        with database_said_plainly(folder):
+            db.execute("BEGIN")
+            db.execute("SELECT 1 FROM life").fetchone()
+            yield db
+    finally:
+        db.close()
+
+
+def _open_to_read(folder: Path) -> sqlite3.Connection:
+    if not (folder / "format").exists():
+        raise StoreError(f"{folder} is no data folder: name one with --data")
+    if check_format(folder) == 1:
+        with hold(folder):
+            migrate(folder)
+    return sqlite3.connect(f"{(folder / 'state.db').resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
 
 
 def _prepare(db: sqlite3.Connection, folder: Path) -> None:
@@ -102,9 +148,7 @@ def _prepare(db: sqlite3.Connection, folder: Path) -> None:
     create(db)
     create_book(db)
     if not (folder / "format").exists():
-        partial = folder / "format.new"
-        partial.write_text(f"{FORMAT}\n")
-        partial.rename(folder / "format")
+        write_format(folder, FORMAT)
 
 
 def _take_over(db: sqlite3.Connection, owner: str, now_s: float) -> int:
@@ -115,26 +159,38 @@ def _take_over(db: sqlite3.Connection, owner: str, now_s: float) -> int:
     return int(last) + 1
 
 
-def check_format(folder: Path) -> None:
-    """Refuse a folder that another Vedette wrote, before anything in it is touched."""
+def check_format(folder: Path) -> int | None:
+    """The folder's format, None where it has none yet; one that is newer is refused before anything is touched."""
     path = folder / "format"
     if not path.exists():
-        return
-    text = path.read_text(errors="replace").strip()
-    if not (text.isascii() and text.isdigit()):
-        raise StoreCorrupt(f'{path} says "{text[:40]}" where a format number should be: this is no data folder')
+        return None
+    text = path.read_text("utf-8", "replace").strip()
+    if not re.fullmatch("[1-9][0-9]{0,8}", text):
+        raise StoreCorrupt(f"{path} says {text[:40]!a} where a format number should be: this is no data folder")
     if int(text) > FORMAT:
         raise StoreNewer(f"{folder} has format {text}, and this vedette knows formats up to {FORMAT}: use a newer one")
+    return int(text)
 
 
 @contextmanager
 def said_plainly(folder: Path) -> Iterator[None]:
     """Troubles of file system and database, in words that say what to do."""
     try:
+        with database_said_plainly(folder):
+            yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        if error.errno in _NO_ROOM:
+            raise StoreError(f"{folder}: {why}; nothing committed is lost: make room") from error
+        raise StoreError(f"{folder}: {why}: name a folder that you may write to") from error
+
+
+@contextmanager
+def database_said_plainly(folder: Path) -> Iterator[None]:
+    """Troubles of the database alone; whatever else goes wrong is not its fault."""
+    try:
         yield
     except sqlite3.OperationalError as error:
         raise StoreError(f"{folder}: {error}; nothing committed is lost: make room, or check permissions") from error
     except sqlite3.DatabaseError as error:
         raise StoreCorrupt(f"{folder}/state.db cannot be read ({error}): restore it, or name another folder") from error
-    except OSError as error:
-        raise StoreError(f"{folder}: {os.strerror(error.errno or 0)}: name a folder that you may write to") from error

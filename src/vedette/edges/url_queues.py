@@ -146,6 +146,36 @@ class HostQueues:
         """How many URLs of a host wait."""
         return int(self._waiting[host]) if host < len(self._waiting) else 0
 
+    def first(self, id_: int, host: int) -> None:
+        """A waiting id goes to the front of its host's best queue."""
+        before = int(np.flatnonzero(self._after == id_)[0])
+        ends = np.flatnonzero(self._last[host] == id_)
+        if before == id_:
+            self._last[host, ends] = 0
+            self._filled[host] &= 0xFF ^ (1 << int(ends[0]))
+        else:
+            self._after[before] = self._after[id_]
+            self._last[host, ends] = before
+        self._lead(id_, host)
+
+    def place(self, id_: int, host: int, most: int = 10_000) -> tuple[int, int] | None:
+        """The front queue in which an id waits, and how many stand before it there; None if more than ``most``."""
+        for front in range(FRONTS):
+            last = int(self._last[host, front])
+            at, ahead = int(self._after[last]) if last else 0, 0
+            while last and ahead < most:
+                if at == id_:
+                    return front, ahead
+                if at == last:
+                    break
+                at, ahead = int(self._after[at]), ahead + 1
+        return None
+
+    def mark_of(self, id_: int) -> int | None:
+        """What became of an id; None where it waits."""
+        cell = int(self._after[id_])
+        return cell - MOST_IDS - 1 if cell > MOST_IDS else None
+
     def hosts_with_work(self) -> npt.NDArray[np.int64]:
         """The hosts for which at least one URL waits, by number."""
         return np.flatnonzero(self._filled)
@@ -180,6 +210,14 @@ class HostQueues:
         self._after[lasts[old]] = self._after[before[old]]
         self._after[before[old]] = firsts[old]
         last[queues] = lasts
+
+    def _lead(self, id_: int, host: int) -> None:
+        last = int(self._last[host, 0])
+        if last:
+            self._after[id_], self._after[last] = self._after[last], id_
+            return
+        self._after[id_] = self._last[host, 0] = id_
+        self._filled[host] |= 1
 
     def _leave(self, host: int, front: int) -> int:
         last = int(self._last[host, front])

@@ -29,7 +29,7 @@ from vedette.errors import StoreCorrupt, StoreError
 from vedette.facts import partition_of
 from vedette.ring.ports import Fate, Leased, Told, UrlCounts
 
-__all__ = ["Fate", "Leased", "Told", "UrlCounts", "UrlStore", "create"]
+__all__ = ["Fate", "Leased", "Told", "UrlCounts", "UrlStore", "Waits", "create"]
 
 SCAN_ROWS = 20_000
 
@@ -44,6 +44,14 @@ _NAMED_LEASES = (
     "WHERE url_id IN (SELECT value FROM json_each(?)) AND worker = ? ORDER BY url_id"
 )
 _OLD_LEASES = "SELECT url_id, host, priority FROM lease WHERE until_s <= ? ORDER BY url_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Where a URL waits: its front queue, and how many URLs stand before it there; None where that is too far back."""
+
+    front: int | None
+    ahead: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +165,7 @@ class UrlStore:
     def again(self, ids: Iterable[int], priority: int) -> Ids:
         """URLs that have ended wait again, in this front queue; those among the given that had ended."""
         self._gate.begin()
-        sql = "SELECT id, host FROM url WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
-        rows = np.array(self._db.execute(sql, (as_json(ids),)).fetchall(), np.int64).reshape(-1, 2)
+        rows = np.array(self._hosts_of(ids), np.int64).reshape(-1, 2)
         ended = self._queues.ended(rows[:, 0].astype(np.uint32))
         rows = rows[ended]
         partitions = self._partitions_of(rows[:, 1])
@@ -167,6 +174,25 @@ class UrlStore:
             self._db.executemany("INSERT INTO fate (partition, url_id, fate) VALUES (?, ?, ?)", log)
             self._queues.append(rows[:, 0].astype(np.uint32), rows[:, 1], _fronts([priority] * len(rows)))
         return rows[:, 0].astype(np.uint32)
+
+    def first(self, ids: Iterable[int]) -> Ids:
+        """Those of the URLs that wait go to the front of their host's best queue, until the next restart at least."""
+        waiting = [(id_, host) for id_, host in self._hosts_of(ids) if self._queues.mark_of(id_) is None]
+        for id_, host in reversed(waiting):
+            self._queues.first(id_, host)
+        return np.array([id_ for id_, _ in waiting], np.uint32)
+
+    def standing(self, id_: int) -> Fate | Waits | None:
+        """Where a known URL stands: it waits, has ended with a fate, or (None) is leased."""
+        mark = self._queues.mark_of(id_)
+        if mark is not None:
+            return None if mark == _LEASED else Fate(mark)
+        ((_, host),) = self._hosts_of([id_])
+        return Waits(*(self._queues.place(id_, host) or (None, None)))
+
+    def _hosts_of(self, ids: Iterable[int]) -> list[tuple[int, int]]:
+        sql = "SELECT id, host FROM url WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+        return self._db.execute(sql, (as_json(ids),)).fetchall()
 
     def names_with_work(self) -> list[str]:
         """The hosts for which at least one URL waits, by name."""

@@ -5,19 +5,36 @@ its end after a crash is simply the acknowledged length, and no offset that some
 another record. The price is a short file per restart.
 
 What ``flush`` returns may be acknowledged: those bytes have left the process and survive kill -9 (power loss too,
-when the writer was made with ``sync``). On start ``truncate_to`` cuts everything else off.
+when the writer was made with ``sync``). On start ``truncate_to`` moves everything else aside. It deletes nothing:
+usually the rest is what a crash left behind, but where the state was put back from an older copy, or lost, it is the
+only copy of pages that were once acknowledged, and the two cannot be told apart for sure.
 """
 
 import os
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
 from vedette.edges.warc_record import Exchange, Revisit, answer_record, digest, request_record, warcinfo_record
 
-__all__ = ["Exchange", "Place", "Revisit", "WarcWriter", "digest", "truncate_to"]
+__all__ = [
+    "ASIDE",
+    "Exchange",
+    "Place",
+    "Revisit",
+    "WarcWriter",
+    "digest",
+    "drop_tail",
+    "growing",
+    "series_of",
+    "truncate_to",
+]
+
+ASIDE = "unacknowledged"
 
 _OURS = re.compile(r"vedette-([A-Za-z0-9._-]+)-(\d{5,})\.warc\.gz")
 _BUFFER_BYTES = 1 << 20
@@ -67,15 +84,19 @@ class WarcWriter:
 
     def append(self, exchange: Exchange) -> Place:
         """Write an answer and the request that brought it; where the answer will stand once flushed."""
-        if self._length >= self._rotate_bytes:
-            self._finish()
-        if self._file is None:
-            self._start(exchange.fetched_s)
+        self._make_ready(exchange.fetched_s)
         offset = self._length
         name, answer = answer_record(exchange, f"{self._file_name}#{offset}")
         request = request_record(exchange, f"{self._file_name}#{offset + len(answer)}", name)
         self._write(answer + request)
         return Place(self._file_name, offset, len(answer))
+
+    def append_packed(self, records: Sequence[bytes], now_s: float) -> Place:
+        """Write records that are gzip members already, an answer first; where that will stand once flushed."""
+        self._make_ready(now_s)
+        place = Place(self._file_name, self._length, len(records[0]))
+        self._write(b"".join(records))
+        return place
 
     def flush(self) -> dict[str, int]:
         """Let everything leave the process; the lengths by file that may be acknowledged since the last flush.
@@ -93,6 +114,12 @@ class WarcWriter:
         """Flush and end the file."""
         self._finish()
         return self.flush()
+
+    def _make_ready(self, now_s: float) -> None:
+        if self._length >= self._rotate_bytes:
+            self._finish()
+        if self._file is None:
+            self._start(now_s)
 
     def _start(self, now_s: float) -> None:
         self._file_name = _file_name(self._name, self._serial)
@@ -121,17 +148,82 @@ class WarcWriter:
 
 
 def truncate_to(folder: Path, acknowledged: Mapping[str, int]) -> list[str]:
-    """After a crash: cut every file of ours to its acknowledged length; what is damaged, in words.
+    """At a start: every file of ours has its acknowledged length; what is out of the ordinary, in words.
 
-    A file that was never acknowledged is removed: nothing refers to it. Files that have other names are left alone.
+    What lies beyond it, and files that were never acknowledged, go to the folder ``unacknowledged``, where retention
+    lets them grow old. Files that have other names are left alone.
     """
+    unknown = [path for path in _our_files(folder) if not acknowledged.get(path.name)]
+    for path in unknown:
+        os.utime(path)  # from here on it grows old, however long ago it was written
+        path.rename(_aside(path, ""))
     for path in _our_files(folder):
+        if path.stat().st_size > acknowledged[path.name]:
+            _cut(path, acknowledged[path.name])
+    short = [words for file, length in sorted(acknowledged.items()) if (words := _shortfall(folder / file, length))]
+    return [f"{path.name} is unknown to the state and was moved to {folder / ASIDE}" for path in unknown] + short
+
+
+def drop_tail(folder: Path, acknowledged: Mapping[str, int], name: str) -> None:
+    """A writer has died while whoever acknowledges lives on: what it left unacknowledged is of no use to anybody."""
+    for path in _our_files(folder, name):
         length = acknowledged.get(path.name, 0)
-        if length == 0:
+        if not length:
             path.unlink()
         elif path.stat().st_size > length:
             os.truncate(path, length)
-    return [words for file, length in sorted(acknowledged.items()) if (words := _shortfall(folder / file, length))]
+
+
+def series_of(file: str) -> tuple[str, int] | None:
+    """The writer's name and the serial in a file's name; None where it is no file of ours.
+
+    >>> series_of("vedette-w0-00012.warc.gz")
+    ('w0', 12)
+    """
+    match = _OURS.fullmatch(file)
+    return (match[1], int(match[2])) if match else None
+
+
+def growing(files: Iterable[str]) -> frozenset[str]:
+    """The files to which a writer may still append: the latest of each series. No other ever changes.
+
+    >>> sorted(growing(["vedette-w0-00002.warc.gz", "vedette-w0-00003.warc.gz", "vedette-w1-00000.warc.gz"]))
+    ['vedette-w0-00003.warc.gz', 'vedette-w1-00000.warc.gz']
+    """
+    latest: dict[str, tuple[int, str]] = {}
+    for file in files:
+        if series := series_of(file):
+            name, serial = series
+            latest[name] = max(latest.get(name, (serial, file)), (serial, file))
+    return frozenset(file for _, file in latest.values())
+
+
+def _cut(path: Path, length: int) -> None:
+    """The tail is copied before it is cut off; a backup that shares the file's bytes keeps them."""
+    tail = _aside(path, f"-from-{length}")
+    try:
+        with path.open("rb") as whole, tail.open("xb") as rest:
+            whole.seek(length)
+            shutil.copyfileobj(whole, rest)
+    except OSError:
+        tail.unlink(missing_ok=True)
+        raise
+    if path.stat().st_nlink > 1:
+        own = path.with_name(f"{path.name}.new")
+        shutil.copyfile(path, own)
+        os.truncate(own, length)
+        own.replace(path)
+    else:
+        os.truncate(path, length)
+
+
+def _aside(path: Path, mark: str) -> Path:
+    """A free name in the folder for what nobody vouches for."""
+    folder = path.parent / ASIDE
+    folder.mkdir(exist_ok=True)
+    stem = path.name.removesuffix(".warc.gz") + mark
+    names = (f"{stem}{f'-{number}' if number else ''}.warc.gz" for number in count())
+    return next(folder / name for name in names if not (folder / name).exists())
 
 
 def _shortfall(path: Path, acknowledged_bytes: int) -> str:
@@ -141,13 +233,14 @@ def _shortfall(path: Path, acknowledged_bytes: int) -> str:
     return f"{path.name} has {size_bytes} bytes, but {acknowledged_bytes} were kept: put it back from a backup"
 
 
-def _our_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if _OURS.fullmatch(path.name))
+def _our_files(folder: Path, name: str | None = None) -> list[Path]:
+    series = ((path, series_of(path.name)) for path in folder.iterdir())
+    return sorted(path for path, each in series if each and name in {None, each[0]})
 
 
 def _serials(folder: Path, name: str) -> list[int]:
-    matches = (_OURS.fullmatch(path.name) for path in _our_files(folder))
-    return [int(match[2]) for match in matches if match and match[1] == name]
+    series = (series_of(path.name) for path in _our_files(folder))
+    return [each[1] for each in series if each and each[0] == name]
 
 
 def _file_name(name: str, serial: int) -> str:

@@ -1,15 +1,40 @@
-"""What the bytes on the wire stand for: content codings, with a limit that holds before memory is spent."""
+"""What the bytes on the wire stand for: content codings, with limits that hold before memory is spent.
+
+A few kilobytes can stand for gigabytes, so a body has two bounds: the size that the caller names, and beyond a modest
+size also a multiple of what was sent. Text shrinks to a fifth or a tenth, a table of zeros to a hundredth; whoever
+sends a two-hundredth of a large page sends no page. Every decoder is fed so that it cannot pass the bound by more than
+one piece.
+"""
 
 import zlib
+from collections.abc import Callable
+from typing import Protocol, cast
+
+import brotli  # type: ignore[import-untyped]  # it ships no types; _Brotli below says what is used
+import zstandard
 
 from vedette.facts import Failure
 
-__all__ = ["decode"]
+__all__ = ["CODINGS", "decode"]
 
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
+_BARE_DEFLATE = -zlib.MAX_WBITS
 _GZIP_MAGIC = b"\x1f\x8b"
 # What is left over after a member is copied once for each, so a body of many tiny members is fed in small pieces.
 _PIECE_BYTES = 8192
+_UNPACKED_PIECE_BYTES = 65_536
+# RFC 9659: nobody who speaks HTTP may need a larger window, so nobody may make us keep one.
+_ZSTD_WINDOW_BYTES = 8 * 2**20
+_MODEST_BYTES = 2**20
+_MOST_TIMES = 200
+
+
+class _Brotli(Protocol):
+    """What is used of a brotli decoder."""
+
+    def process(self, data: bytes, *, output_buffer_limit: int) -> bytes: ...
+    def can_accept_more_data(self) -> bool: ...
+    def is_finished(self) -> bool: ...
 
 
 def decode(raw: bytes, coding: str, limit_bytes: int) -> bytes | Failure:
@@ -25,20 +50,35 @@ def decode(raw: bytes, coding: str, limit_bytes: int) -> bytes | Failure:
     codings = [name for name in (part.strip().lower() for part in coding.split(",")) if name not in {"", "identity"}]
     if not codings:
         return raw if len(raw) <= limit_bytes else Failure.TOO_LARGE
-    if len(codings) > 1 or codings[0] not in {"gzip", "x-gzip", "deflate"}:
+    if len(codings) > 1 or codings[0] not in _UNPACK:
         return Failure.PROTOCOL
     try:
-        return _unpack(raw, limit_bytes) if raw else b""
-    except zlib.error:
+        return _UNPACK[codings[0]](raw, min(limit_bytes, _plausible_bytes(raw))) if raw else b""
+    except (zlib.error, brotli.error, zstandard.ZstdError):
         return Failure.PROTOCOL
 
 
-def _unpack(raw: bytes, limit_bytes: int) -> bytes | Failure:
+def _plausible_bytes(raw: bytes) -> int:
+    """How large an honest body may be that was sent in so few bytes."""
+    return max(_MODEST_BYTES, _MOST_TIMES * len(raw))
+
+
+def _from_gzip(raw: bytes, limit_bytes: int) -> bytes | Failure:
+    return _from_zlib(raw, limit_bytes, _GZIP_OR_ZLIB)
+
+
+def _from_deflate(raw: bytes, limit_bytes: int) -> bytes | Failure:
+    """With the zlib wrapper, as the standard says, or without, as many servers have always done."""
+    wrapped = raw.startswith(_GZIP_MAGIC) or (raw[0] & 15 == 8 and int.from_bytes(raw[:2]) % 31 == 0)
+    return _from_zlib(raw, limit_bytes, _GZIP_OR_ZLIB if wrapped else _BARE_DEFLATE)
+
+
+def _from_zlib(raw: bytes, limit_bytes: int, window_bits: int) -> bytes | Failure:
     """All members, one after the other; bytes after the last one are padding, as browsers see it."""
     out = bytearray()
     start = 0
     while start == 0 or raw.startswith(_GZIP_MAGIC, start):
-        member = zlib.decompressobj(_GZIP_OR_ZLIB)
+        member = zlib.decompressobj(window_bits)
         while not member.eof:
             if start >= len(raw):
                 return Failure.RESET
@@ -48,3 +88,61 @@ def _unpack(raw: bytes, limit_bytes: int) -> bytes | Failure:
                 return Failure.TOO_LARGE
             start += len(piece) - len(member.unused_data)
     return bytes(out)
+
+
+def _from_brotli(raw: bytes, limit_bytes: int) -> bytes | Failure:
+    """One stream; the decoder holds back what it would unpack beyond one piece, until it is asked for more."""
+    decoder = cast("_Brotli", brotli.Decompressor())
+    out = bytearray()
+    start = 0
+    while not decoder.is_finished():
+        piece = raw[start : start + _PIECE_BYTES] if decoder.can_accept_more_data() else b""
+        start += len(piece)
+        unpacked = decoder.process(piece, output_buffer_limit=_UNPACKED_PIECE_BYTES)
+        if not piece and not unpacked:
+            return Failure.RESET
+        out += unpacked
+        if len(out) > limit_bytes:
+            return Failure.TOO_LARGE
+    return bytes(out) if start == len(raw) else Failure.PROTOCOL
+
+
+def _from_zstd(raw: bytes, limit_bytes: int) -> bytes | Failure:
+    """All frames, one after the other.
+
+    The library offers a reader with bounds that does not notice a missing end, and a decoder without bounds that
+    does. So the reader measures, keeping nothing, and the decoder unpacks what is known to fit.
+    """
+    library = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES)
+    if not _zstd_fits(library, raw, limit_bytes):
+        return Failure.TOO_LARGE
+    out = bytearray()
+    start = 0
+    while start < len(raw):
+        frame = library.decompressobj()
+        while not frame.eof:
+            if start >= len(raw):
+                return Failure.RESET
+            piece = raw[start : start + _PIECE_BYTES]
+            out += frame.decompress(piece)
+            start += len(piece) - len(frame.unused_data)
+    return bytes(out)
+
+
+def _zstd_fits(library: zstandard.ZstdDecompressor, raw: bytes, limit_bytes: int) -> bool:
+    reader = library.stream_reader(raw, read_across_frames=True)
+    buffer = bytearray(_UNPACKED_PIECE_BYTES)
+    size = 0
+    while size <= limit_bytes and (count := reader.readinto(buffer)):
+        size += count
+    return size <= limit_bytes
+
+
+_UNPACK: dict[str, Callable[[bytes, int], bytes | Failure]] = {
+    "gzip": _from_gzip,
+    "x-gzip": _from_gzip,
+    "deflate": _from_deflate,
+    "br": _from_brotli,
+    "zstd": _from_zstd,
+}
+CODINGS = tuple(name for name in _UNPACK if name != "x-gzip")

@@ -1,6 +1,7 @@
 """What a request says about itself: who asks, where to complain, and which copy is at hand."""
 
 from vedette.facts import Headers, Purpose
+from vedette.fetch.body import CODINGS
 
 __all__ = ["PRODUCT", "page_headers", "user_agent"]
 
@@ -29,5 +30,5 @@ def page_headers(purpose: Purpose, agent: str) -> Headers:
         ("user-agent", agent),
         ("accept", _ACCEPT[purpose]),
         # A robots.txt may be cut off at its limit, which unpacks badly.
-        ("accept-encoding", "identity" if purpose == "robots" else "gzip"),
+        ("accept-encoding", "identity" if purpose == "robots" else ", ".join(CODINGS)),
     )

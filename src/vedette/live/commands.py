@@ -1,15 +1,31 @@
-"""What the command line and the console ask of a running keeper, and what it answers: plain values both ways."""
+"""What the command line and the console ask of a running keeper, and what it answers: plain values both ways.
 
+An answer leaves after the commit that follows it, so whoever is told "done" can rely on it. A wrong order is answered
+with an ``error`` in words; it never ends the keeper.
+"""
+
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
+from vedette.discover.scope import refusal, site_of
 from vedette.edges.state import State
+from vedette.edges.url_store import Waits
+from vedette.errors import SiteError, VedetteError
+from vedette.facts import origin_of
 from vedette.live.settings import LiveSettings, rules_for
+from vedette.live.site_orders import SiteOrder, carry_out
 from vedette.ring.keep import Keeper
+from vedette.ring.ports import Fate, PageRow
 
 __all__ = ["Call", "Desk", "Verb", "numbers"]
 
-Verb = Literal["status", "stop", "explain", "fetch", "sites", "site"]
+Verb = Literal["status", "stop", "explain", "fetch", "fetched", "sites"]
+Reply = dict[str, object]
+
+RATE_OVER_S = 60.0
+RATE_STEP_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +33,22 @@ class Call:
     """A question or an order."""
 
     verb: Verb
-    arguments: dict[str, object] = field(default_factory=dict)
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Pace:
+    """Pages a second of wall time over the last minute; told often enough by whoever shows progress."""
+
+    points: deque[tuple[float, int]] = field(default_factory=deque)
+
+    def at(self, wall_s: float, pages: int) -> float | None:
+        if not self.points or wall_s - self.points[-1][0] >= RATE_STEP_S:
+            self.points.append((wall_s, pages))
+        while len(self.points) > 2 and wall_s - self.points[1][0] >= RATE_OVER_S:
+            self.points.popleft()
+        since_s, before = self.points[0]
+        return (pages - before) / (wall_s - since_s) if wall_s - since_s >= RATE_STEP_S else None
 
 
 class Desk:
@@ -27,27 +58,129 @@ class Desk:
         self._settings = settings
         self._state = state
         self._keeper = keeper
+        self._started_s = settings.clock.wall()
+        self._pace = _Pace()
         self.stop_asked = False
         self.sites_changed = False
+        self.recalled: tuple[str, ...] = ()
         self.ending: str | None = None
+        self.trouble = ""
+        self._answers: dict[Verb, Callable[..., Reply]] = {
+            "status": self._status,
+            "stop": self._stop,
+            "explain": self._explain,
+            "fetch": self._fetch,
+            "fetched": self._fetched,
+            "sites": self._sites,
+        }
 
-    def answer(self, call: Call, now_s: float) -> dict[str, object]:
+    def answer(self, call: Call, now_s: float) -> Reply:
         """What is told to whoever called."""
-        if call.verb == "stop":
-            self.stop_asked = True
-            self.ending = self.ending or "stopped"
-            return {}
-        if call.verb == "status":
-            return {"ending": self.ending, **numbers(self._keeper, now_s)}
-        return {"error": f"unknown call {call.verb}"}
+        if call.verb not in self._answers:
+            return {
+                "error": f'the vedette that runs does not know "{call.verb}": it is older than this one; restart it'
+            }
+        try:
+            return self._answers[call.verb](now_s, **call.arguments)
+        except VedetteError as error:
+            return {"error": str(error)}
 
-    def sites_are_new(self) -> None:
+    def sites_are_new(self, now_s: float) -> None:
         """The state's sites have changed: keeper and workers go by them from now on."""
-        self._keeper.rules = rules_for(self._settings, self._state.book.sites())
+        rules = rules_for(self._settings, self._state.book.sites())
+        self.recalled = self._keeper.ruled(rules, self._state.urls.names_with_work(), now_s)
         self.sites_changed = True
 
+    def _stop(self, _now_s: float) -> Reply:
+        self.stop_asked = True
+        self.ending = self.ending or "stopped"
+        return {}
 
-def numbers(keeper: Keeper, now_s: float) -> dict[str, object]:
+    def _status(self, now_s: float) -> Reply:
+        return {
+            "ending": self.ending,
+            "now_s": now_s,
+            "trouble": self.trouble,
+            **self._life(),
+            **numbers(self._keeper, now_s),
+        }
+
+    def _life(self) -> Reply:
+        wall_s = self._settings.clock.wall()
+        return {
+            "running_s": wall_s - self._started_s,
+            "pages_per_s": self._pace.at(wall_s, self._keeper.tally.pages),
+        }
+
+    def _explain(self, now_s: float, url: str) -> Reply:
+        """Where a URL stands that is given in the spelling of its site, and when its host may be asked."""
+        id_ = int(self._state.urls.find([url])[0])
+        wait, ready_s = self._keeper.wait_of(origin_of(url).host, now_s)
+        place = self._standing(id_) if id_ else {}
+        return {"now_s": now_s, "id": id_, "host_wait": wait, "host_ready_s": ready_s, **place}
+
+    def _standing(self, id_: int) -> Reply:
+        standing = self._state.urls.standing(id_)
+        if isinstance(standing, Waits):
+            return {"standing": "waiting", "front": standing.front, "ahead": standing.ahead}
+        return {"standing": standing.name.lower() if isinstance(standing, Fate) else "leased"}
+
+    def _fetch(self, now_s: float, urls: list[str]) -> Reply:
+        """URLs to be fetched next; all of them or none."""
+        spelt = [self._spelt(url) for url in urls]
+        before = [self._state.book.page_of(int(id_)) is not None for id_ in self._state.urls.find(spelt)]
+        ids = self._keeper.wish(spelt, now_s)
+        rows = zip(urls, spelt, ids, before, strict=True)
+        return {
+            "now_s": now_s,
+            "urls": [{"url": url, "known_as": own, "id": id_, "had": had} for url, own, id_, had in rows],
+        }
+
+    def _spelt(self, url: str) -> str:
+        """The spelling under which a site takes the URL."""
+        rules = self._keeper.rules
+        if (own := self._keeper.sited(url)) is not None:
+            return own
+        paused = site_of(url, rules.paused)
+        if paused is not None:
+            raise SiteError(f'{url} belongs to {paused.start}, which is paused: "vedette sites resume {paused.start}"')
+        why = refusal(url, rules.sites)
+        raise SiteError(f'{url} is {why}: "vedette sites add {origin_of(url)}/" makes it part of one')
+
+    def _fetched(self, now_s: float, ids: list[int]) -> Reply:
+        return {"now_s": now_s, "urls": [self._came_of(id_, now_s) for id_ in ids]}
+
+    def _came_of(self, id_: int, now_s: float) -> Reply:
+        """How far a URL is that somebody waits for."""
+        reply: Reply = {"id": id_, "wished": self._keeper.host_of_wish(id_) is not None, **self._standing(id_)}
+        page, note = self._state.book.page_of(id_), self._state.book.note_of(id_)
+        if reply["standing"] == "fetched" and page is not None:
+            return {**reply, **_page(page)}
+        if reply["standing"] in {"refused", "failed"} and note is not None:
+            return {**reply, "why": note[0]}
+        return {**reply, "why": self._why_not_yet(id_, now_s)}
+
+    def _why_not_yet(self, id_: int, now_s: float) -> str:
+        host = self._keeper.host_of_wish(id_)
+        return self._keeper.wait_of(host, now_s)[0] if host else ""
+
+    def _sites(self, now_s: float, order: SiteOrder) -> Reply:
+        done = carry_out(order, self._state, now_s)
+        self.sites_are_new(now_s)
+        return {"done": done}
+
+
+def _page(page: PageRow) -> Reply:
+    return {
+        "status": page.status,
+        "title": page.title,
+        "changed": page.changed_s == page.fetched_s,
+        "location": page.location,
+        "body_bytes": page.body_bytes,
+    }
+
+
+def numbers(keeper: Keeper, now_s: float) -> Reply:
     """The state of a crawl as plain numbers."""
     tally = keeper.tally
     counts = keeper.urls.counts()

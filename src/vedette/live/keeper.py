@@ -2,38 +2,55 @@
 
 Each round: read what came, decide, commit, and only then tell anybody. So what a worker was told is durable, and a
 request that leaves has its lease in the state.
+
+A worker that has died, or has said nothing for the time of a lease, has lost what it held: its URLs wait again, its
+hosts rest first, and what it had archived without telling goes aside. One that only slept is ended, so that it cannot
+wake up and ask.
 """
 
 import json
+import os
 import select
+import signal
 import socket
-from dataclasses import dataclass, field
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from vedette.edges.book import SiteRow
 from vedette.edges.dns import Resolver
 from vedette.edges.post import Channel, Gone, listen, peer_is_ours
-from vedette.edges.state import State, open_state
+from vedette.edges.state import State, database_said_plainly, open_state
+from vedette.edges.warc import drop_tail
+from vedette.facts import Origin
+from vedette.fetch.robots_state import RobotsState, Standing
 from vedette.live.commands import Call, Desk
+from vedette.live.housekeeping import Chores
 from vedette.live.settings import LiveSettings, rules_for, schedule_for
 from vedette.ring.keep import Keeper
-from vedette.ring.orders import Noted, Orders, Report, Stop
+from vedette.ring.orders import Noted, Orders, Recall, Report, Stop
 
 __all__ = ["Hello", "KeeperProcess", "run_keeper"]
 
 LONGEST_SLEEP_S = 0.05
 CHORES_EVERY_S = 1.0
-LEASE_WALL_S = 300.0
-ERRANDS_PER_WORKER = 4000
-STOP_PATIENCE_S = 3.0
+ERRANDS_PER_WORKER = 8000
+STOP_PATIENCE_S = 2.0
+LAST_PATIENCE_S = 0.5
+LONGEST_REST_S = 86_400.0
+# What is costly is done again only after this many times what it cost.
+SPARING_TIMES = 50.0
 SOCKET = "keeper.sock"
 LAST_WORDS = "last.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A worker says which one it is."""
+    """A worker says which one it is, and which process."""
 
     worker: int
+    pid: int = 0
 
 
 @dataclass(slots=True)
@@ -42,16 +59,29 @@ class _Peer:
 
     channel: Channel
     worker: int | None = None
+    pid: int = 0
+    heard_s: float = 0.0
     reported: int = 0
     noted: int = 0
     errands: int = 0
     replies: list[object] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Sparing:
+    """When something costly that is asked for all the time may be done again."""
+
+    next_s: float = 0.0
+
+    def did(self, started_s: float, ended_s: float) -> None:
+        """It took that long."""
+        self.next_s = ended_s + SPARING_TIMES * (ended_s - started_s)
+
+
 class KeeperProcess:
     """State, decisions and connections of the keeper."""
 
-    def __init__(self, settings: LiveSettings, state: State) -> None:
+    def __init__(self, settings: LiveSettings, state: State, resolver: Resolver | None = None) -> None:
         self.settings = settings
         self.clock = settings.clock
         self.state = state
@@ -60,7 +90,8 @@ class KeeperProcess:
         rules = rules_for(settings, state.book.sites())
         self.keeper = Keeper(rules, state.urls, state.book, schedule_for(settings), settings.workers)
         self.desk = Desk(settings, state, self.keeper)
-        self._resolver = Resolver()
+        self._housekeeping = Chores(state, settings.config.store, settings.agent.partition(" ")[0], settings.workers)
+        self._resolver = resolver or Resolver()
         self._listener = listen(settings.folder / SOCKET)
         self._poll = select.epoll()
         self._poll.register(self._listener.fileno(), select.EPOLLIN)
@@ -68,6 +99,8 @@ class KeeperProcess:
         self._peers: dict[int, _Peer] = {}
         self._chores_s = 0.0
         self._stopping_s: float | None = None
+        self._numbers: dict[str, object] = {}
+        self._counting, self._judging = _Sparing(), _Sparing()
 
     def run(self) -> str:
         """Until nothing is left to do, or somebody says stop; how it ended."""
@@ -86,17 +119,29 @@ class KeeperProcess:
         for peer in self._peers.values():
             peer.channel.close()
         self._listener.close()
+        (self.settings.folder / SOCKET).unlink(missing_ok=True)
         self._resolver.close()
         self._poll.close()
+        self._housekeeping.close()
         self.state.close(clean=True)
 
     def _begin(self) -> None:
-        now_s = self.clock.now()
-        for row in self.state.book.hosts():
-            self.keeper.recall_host(row.name, row.ready_s, row.strain, row.trouble)
-        self.keeper.begin(self.state.urls.names_with_work(), self.state.book.robots(), now_s, clean=self.state.clean)
+        now_s, book = self.clock.now(), self.state.book
+        behind_s = max(float(book.life("clock_s") or 0.0) - now_s, 0.0)
+        if behind_s >= 1.0:
+            _say(f"the clock is {behind_s:.0f} s behind the last run: hosts rest as long as was left then")
+        for row in book.hosts():
+            ready_s = min(row.ready_s - behind_s, now_s + LONGEST_REST_S)
+            self.keeper.recall_host(row.name, ready_s, row.strain, row.trouble)
+        robots = _set_back(book.robots(), now_s, behind_s)
+        self.keeper.begin(self.state.urls.names_with_work(), robots, now_s, clean=self.state.clean)
         for site in self.keeper.rules.sites:
             self.keeper.found([site.start], 0, now_s, front=0)
+
+    def _write(self) -> None:
+        """Whatever is written from here to the commit becomes durable together."""
+        if not self.state.db.in_transaction:
+            self.state.db.execute("BEGIN IMMEDIATE")
 
     # what comes in
 
@@ -117,12 +162,12 @@ class KeeperProcess:
             sock.close()
             return
         channel = Channel(sock)
-        self._peers[channel.fd] = _Peer(channel)
+        self._peers[channel.fd] = _Peer(channel, heard_s=self.clock.wall())
         self._poll.register(channel.fd, select.EPOLLIN)
 
     def _hear(self, fd: int, peer: _Peer) -> None:
+        peer.heard_s = self.clock.wall()
         try:
-            peer.channel.flush()
             for message in peer.channel.receive():
                 self._message(peer, message)
         except Gone:
@@ -133,55 +178,70 @@ class KeeperProcess:
         del self._peers[fd]
         peer.channel.close()
         if peer.worker is not None:
+            self._write()
             self.keeper.lost(peer.worker, self.clock.now())
+            drop_tail(self.settings.folder / "warc", self.state.book.archives(), f"w{peer.worker}")
 
     def _message(self, peer: _Peer, message: object) -> None:
         if isinstance(message, Report):
             assert peer.worker is not None
+            self._write()
             self.keeper.taken_in(peer.worker, message)
-            self.state.book.acknowledge_archive(message.archived)
+            self.state.book.acknowledge_archive(message.archived, self.clock.now())
             peer.reported = message.serial
             peer.errands -= len(message.results) + len(message.returned)
         elif isinstance(message, Hello):
-            peer.worker = message.worker
-            peer.channel.send(Orders(sites=self.keeper.rules.sites))
+            peer.worker, peer.pid = message.worker, message.pid
+            _send(peer, Orders(sites=self.keeper.rules.sites) if self._stopping_s is None else Stop())
         elif isinstance(message, Call):
-            peer.replies.append(self.desk.answer(message, self.clock.now()))
+            peer.replies.append(self._answer(message))
+
+    def _answer(self, call: Call) -> dict[str, object]:
+        """Numbers may be a little old: counting all known URLs ten times a second would be all that is done."""
+        if call.verb != "status":
+            return self.desk.answer(call, self.clock.now())
+        started_s = self.clock.wall()
+        if started_s >= self._counting.next_s:
+            self._numbers = self.desk.answer(call, self.clock.now())
+            self._counting.did(started_s, self.clock.wall())
+        return self._numbers
 
     # what goes out, after the commit
 
     def _tell(self) -> None:
-        for fd, peer in list(self._peers.items()):
-            try:
-                self._tell_peer(peer)
-            except Gone:
-                self._leave(fd, peer)
-        if self._stopping_s is None:
+        for peer in self._peers.values():
+            self._tell_peer(peer)
+        self.desk.sites_changed = False
+        if self._stopping_s is None and not self._housekeeping.paused():
             self._hand_out()
 
     def _tell_peer(self, peer: _Peer) -> None:
         if peer.noted < peer.reported:
             peer.noted = peer.reported
-            peer.channel.send(Noted(peer.noted))
+            _send(peer, Noted(peer.noted))
         if peer.worker is not None and self.desk.sites_changed:
-            peer.channel.send(Orders(sites=self.keeper.rules.sites))
+            _send(peer, Orders(sites=self.keeper.rules.sites))
+            _send(peer, Recall(self.desk.recalled))
         for reply in peer.replies:
-            peer.channel.send(reply)
+            _send(peer, reply)
         peer.replies.clear()
-        peer.channel.flush()
+        with suppress(Gone):
+            peer.channel.flush()
 
     def _hand_out(self) -> None:
         workers = {peer.worker: peer for peer in self._peers.values() if peer.worker is not None}
         room = {worker: ERRANDS_PER_WORKER - peer.errands for worker, peer in workers.items()}
-        orders, lookups = self.keeper.hand_out(self.clock.now(), self.clock.wall() + LEASE_WALL_S, room)
-        self.desk.sites_changed = False
+        orders, lookups = self.keeper.hand_out(self.clock.now(), self._lease_until_s(), room)
         self.state.commit()
         for host in lookups:
             self._resolver.ask(host)
         for order in orders:
             peer = workers[order.worker]
             peer.errands += len(order.orders.errands)
-            peer.channel.send(order.orders)
+            _send(peer, order.orders)
+
+    def _lease_until_s(self) -> float:
+        return self.clock.wall() + self.settings.lease_wall_s
 
     # what happens by itself
 
@@ -190,32 +250,87 @@ class KeeperProcess:
         if wall_s - self._chores_s < CHORES_EVERY_S:
             return
         self._chores_s = wall_s
+        self._write()
+        self.state.book.set_life("clock_s", repr(self.clock.now()))
         self.keeper.renewed(self.clock.now())
-        self.state.urls.expired(wall_s)
+        self._dismiss_silent(wall_s)
+        self._housekeeping.step(self.clock.now(), wall_s)
+        self.desk.trouble = self._housekeeping.trouble()
+
+    def _dismiss_silent(self, wall_s: float) -> None:
+        """A lease ends by time: every word of its worker renews it, and none came."""
+        for fd, peer in list(self._peers.items()):
+            if peer.worker is not None and wall_s - peer.heard_s > self.settings.lease_wall_s:
+                _say(f"worker {peer.worker} has said nothing for {wall_s - peer.heard_s:.0f} s and is ended")
+                _end_sibling(peer.pid)
+                self._leave(fd, peer)
 
     def _ending(self) -> str | None:
         if self.desk.stop_asked and self._stopping_s is None:
             self._stopping_s = self.clock.wall()
-            for peer in self._peers.values():
-                if peer.worker is not None:
-                    peer.channel.send(Stop())
+            for peer in self._workers():
+                _send(peer, Stop())
         if self._stopping_s is not None:
-            busy = any(peer.worker is not None for peer in self._peers.values())
-            return None if busy and self.clock.wall() - self._stopping_s < STOP_PATIENCE_S else "stopped"
-        if self.settings.forever:
+            return self._stopped(self.clock.wall() - self._stopping_s)
+        started_s = self.clock.wall()
+        if self.settings.forever or started_s < self._judging.next_s:
             return None
         ending = self.keeper.ending(self.clock.now(), self.settings.patience_s)
+        self._judging.did(started_s, self.clock.wall())
         if ending is not None:
             self.desk.ending = ending
             self.desk.stop_asked = True
         return None
+
+    def _stopped(self, waited_s: float) -> str | None:
+        """Workers report what they have and end; one that does not is ended, so that its archive can be put right."""
+        workers = self._workers()
+        if workers and waited_s > STOP_PATIENCE_S:
+            for peer in workers:
+                _end_sibling(peer.pid)
+        return "stopped" if not workers or waited_s > STOP_PATIENCE_S + LAST_PATIENCE_S else None
+
+    def _workers(self) -> list[_Peer]:
+        return [peer for peer in self._peers.values() if peer.worker is not None]
+
+
+def _set_back(robots: dict[Origin, RobotsState], now_s: float, behind_s: float) -> dict[Origin, RobotsState]:
+    """After the clock was put back nobody knows how old a copy is, so it is asked for again; a wait stays as long."""
+    if not behind_s:
+        return robots
+    waits = {origin for origin, state in robots.items() if state.standing is Standing.WAITING}
+    return {
+        origin: replace(state, until_s=state.until_s - behind_s if origin in waits else min(state.until_s, now_s))
+        for origin, state in robots.items()
+    }
+
+
+def _send(peer: _Peer, message: object) -> None:
+    """That the other side is gone is found when the rest of what it said has been read."""
+    with suppress(Gone):
+        peer.channel.send(message)
+
+
+def _end_sibling(pid: int) -> None:
+    """End another child of the same supervisor, and nobody else, whatever number was said."""
+    with suppress(OSError, IndexError, ValueError):
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+        if int(stat.rpartition(")")[2].split()[1]) == os.getppid() and pid != os.getpid():
+            os.kill(pid, signal.SIGKILL)
+
+
+def _say(words: str) -> None:
+    sys.stderr.write(f"vedette: {words}\n")
+    sys.stderr.flush()
 
 
 def run_keeper(settings: LiveSettings) -> int:
     """The life of a keeper process."""
     state = open_state(settings.folder, socket.gethostname(), settings.clock.wall())
     process = KeeperProcess(settings, state)
-    process.run()
+    sys.stderr.writelines(f"vedette: {words}\n" for words in state.told)
+    with database_said_plainly(settings.folder):
+        process.run()
     told = process.desk.answer(Call("status"), settings.clock.now())
     process.close()
     (settings.folder / LAST_WORDS).write_text(json.dumps(told), encoding="utf-8")

@@ -24,6 +24,8 @@ class LiveSettings:
 
     ``forever`` serves all sites of the state, fetches pages again, and ends only when it is told to. Otherwise the
     named sites are crawled until nothing is left, or until only hosts in trouble are left for ``patience_s``.
+    ``only_wished`` fetches nothing but what somebody asks for by name.
+    A worker that says nothing for ``lease_wall_s`` has lost what it held.
     """
 
     config: Config
@@ -35,8 +37,10 @@ class LiveSettings:
     allow_private: bool = False
     most_pages: int | None = None
     forever: bool = False
+    only_wished: bool = False
     patience_s: float = 300.0
     workers: int = 1
+    lease_wall_s: float = 300.0
 
 
 def rules_for(settings: LiveSettings, sites: list[SiteRow]) -> Rules:
@@ -58,9 +62,10 @@ def rules_for(settings: LiveSettings, sites: list[SiteRow]) -> Rules:
         lease_span_s=LEASE_SPAN_WALL_S * settings.clock.speed,
         ahead_s=AHEAD_WALL_S * settings.clock.speed,
         recrawl=settings.forever,
+        only_wished=settings.only_wished,
     )
 
 
 def schedule_for(settings: LiveSettings) -> Schedule:
-    """The recrawl rule."""
-    return Schedule(recrawl=settings.forever, sources=Fixed(interval_s=settings.config.crawl.source_interval_s))
+    """The recrawl rule. A ``crawl`` fetches nothing again, but an ``up`` that follows it needs the times."""
+    return Schedule(recrawl=True, sources=Fixed(interval_s=settings.config.crawl.source_interval_s))

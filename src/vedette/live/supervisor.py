@@ -1,4 +1,8 @@
-"""The supervised tree: one keeper, some workers. A dead one is started again; the end of the parent ends them all."""
+"""The supervised tree: one keeper, some workers. A dead one is started again; the end of the parent ends them all.
+
+Workers end with their keeper, and come back with it. A child that dies soon after its start, again and again, is
+started again later and later, and each time it is said.
+"""
 
 import ctypes
 import json
@@ -9,6 +13,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 
 from vedette.edges.post import Channel, Gone, connect
@@ -21,11 +26,13 @@ from vedette.live.worker import GONE, run_worker
 __all__ = ["Tree", "ask_keeper"]
 
 PR_SET_PDEATHSIG = 1
+PR_SET_NAME = 15
 STOP_S = 5.0
-START_S = 20.0
+# How long an end may take once somebody wants it; what has not ended by then is ended.
+HURRY_S = 3.5
 # A child that dies at once, again and again, must not keep the machine busy.
 PATIENCE_S = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
-CALM_S = 30.0
+CALM_S = 5.0
 
 
 @dataclass(slots=True)
@@ -47,6 +54,7 @@ class Tree:
     settings: LiveSettings
     _children: list[_Child] = field(default_factory=list)
     _stopping: bool = False
+    _hurry_until_s: float = inf
     _last_words: Path = field(default_factory=Path)
 
     def start(self) -> None:
@@ -54,6 +62,7 @@ class Tree:
         settings = self.settings
         self._last_words = self.settings.folder / LAST_WORDS
         self._last_words.unlink(missing_ok=True)
+        self._forget_socket()
         self._children = [_Child("keeper", lambda: run_keeper(settings))]
         self._children += [
             _Child(f"worker {number}", lambda number=number: run_worker(settings, number))  # type: ignore[misc]  # the default binds the number
@@ -71,18 +80,22 @@ class Tree:
 
     @property
     def alive(self) -> bool:
-        """Whether any process of the tree is there."""
-        return any(child.pid for child in self._children)
+        """Whether any process of the tree is there, or will be."""
+        return not self._stopping or any(child.pid for child in self._children)
 
     @property
     def ended(self) -> bool:
-        """Whether the keeper came to its own good end."""
-        return self._stopping
+        """Whether the keeper came to its own good end, or had its time to."""
+        return self._stopping or time.monotonic() > self._hurry_until_s
+
+    def hurry(self) -> None:
+        """Somebody wants it to end and the keeper is told so: from the first call on, there are some seconds left."""
+        self._hurry_until_s = min(self._hurry_until_s, time.monotonic() + HURRY_S)
 
     def stop(self) -> None:
         """End the tree: politely, and after some seconds not."""
         self._stopping = True
-        until_s = time.monotonic() + STOP_S
+        until_s = min(time.monotonic() + STOP_S, self._hurry_until_s)
         while self.alive and time.monotonic() < until_s:
             self.tend()
             time.sleep(0.02)
@@ -91,6 +104,7 @@ class Tree:
                 os.kill(child.pid, signal.SIGKILL)
                 os.waitpid(child.pid, 0)
                 child.pid = 0
+        self._forget_socket()
 
     def last_words(self) -> dict[str, object]:
         """The numbers with which the keeper ended; nothing if it did not end by itself."""
@@ -115,15 +129,21 @@ class Tree:
 
     def _buried(self, child: _Child, code: int) -> str:
         now_s = time.monotonic()
-        child.deaths = 1 if now_s - child.started_s > CALM_S else child.deaths + 1
-        child.next_s = now_s + PATIENCE_S[min(child.deaths - 1, len(PATIENCE_S) - 1)]
-        child.pid = 0
-        if child.name == "keeper" and code == 0:
-            self._stopping = True
-            return ""
+        child.pid, child.next_s = 0, now_s
+        if child.name == "keeper":
+            self._forget_socket()
+            self._stopping = self._stopping or code == 0
+        # A worker without a keeper ends in peace, and waits for the next one.
         if self._stopping or code in {0, GONE}:
             return ""
-        return f"{child.name} ended ({code}) and is started again"
+        child.deaths = 1 if now_s - child.started_s > CALM_S else child.deaths + 1
+        pause_s = PATIENCE_S[min(child.deaths, len(PATIENCE_S)) - 1]
+        child.next_s = now_s + pause_s
+        return f"{child.name} ended ({_cause(code)}) and is started again{_after(pause_s, child.deaths)}"
+
+    def _forget_socket(self) -> None:
+        """Nobody listens there any more: without the file no worker is started, and nobody else tries."""
+        (self.settings.folder / SOCKET).unlink(missing_ok=True)
 
     def _start(self, child: _Child) -> None:
         if child.name != "keeper" and not (self.settings.folder / SOCKET).exists():
@@ -133,15 +153,26 @@ class Tree:
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _live(child.work, parent)
+            _live(child.name, child.work, parent)
         child.pid, child.started_s = pid, time.monotonic()
 
 
-def _live(work: Callable[[], int], parent: int) -> None:
+def _cause(code: int) -> str:
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
+
+def _after(pause_s: float, deaths: int) -> str:
+    return f" in {pause_s:g} s, the {deaths}. time in a row" if pause_s else ""
+
+
+def _live(name: str, work: Callable[[], int], parent: int) -> None:
     """What a forked child does; it never returns."""
     code = 1
     try:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        kernel = ctypes.CDLL(None)
+        kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        # What ps and top show, at most 15 bytes of it.
+        kernel.prctl(PR_SET_NAME, f"vedette {name.replace('worker ', 'w')}".encode())
         if os.getppid() == parent:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)

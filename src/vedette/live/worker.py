@@ -1,16 +1,31 @@
 """A worker process: asks for what the keeper ordered, archives every answer, and reports.
 
-It never waits for a host: it sleeps until an answer or an order comes, or the earliest host may be asked. What it
-has reported and the keeper has not yet made durable is bounded, so that a crash costs few repeated requests.
+It never waits for a host: it sleeps until an answer or an order comes, or the earliest host may be asked. A request
+that has been under way for a while no longer takes one of the ``concurrency`` places, so hosts that hang keep no place
+from those that answer. What it has reported and the keeper has not yet made durable is bounded, so that a crash costs
+few repeated requests.
+
+What it holds, it holds for a time (the lease), which every word to the keeper renews. One that was stopped for longer
+than that asks for nothing more: the keeper has given its errands to another.
 """
 
+import os
+import resource
+import sys
+from contextlib import suppress
 from dataclasses import replace
 
 from vedette.edges.http import Client, Limits
+from vedette.edges.http_handles import Way
 from vedette.edges.post import Channel, Gone, connect
+from vedette.edges.secret_files import read_secrets
+from vedette.edges.state import said_plainly
 from vedette.edges.warc import Exchange, Revisit, WarcWriter, digest
-from vedette.facts import Answer, Ask, Outcome, origin_of
+from vedette.errors import ConfigError
+from vedette.facts import Answer, Ask, Headers, Origin, Outcome, Site, origin_of
 from vedette.fetch.connect import Route, detour_for
+from vedette.fetch.secrets import Secrets, headers_for
+from vedette.live.housekeeping import rotate_bytes
 from vedette.live.keeper import SOCKET, Hello
 from vedette.live.settings import LiveSettings
 from vedette.ring.ask import Asker
@@ -21,7 +36,13 @@ __all__ = ["WorkerProcess", "run_worker"]
 LONGEST_SLEEP_S = 0.1
 HOLD_WALL_S = 20.0
 MOST_UNNOTED = 16
+# Small reports: the keeper works on one while the next is being read.
+REPORT_RESULTS = 8
 STOP_PATIENCE_S = 1.5
+# Younger requests take a place of ``concurrency``; older ones only one of the sixteen times as many that may be open.
+YOUNG_S = 1.0
+OPEN_TIMES = 16
+WORDS_PER_LEASE = 5
 GONE = 3
 
 
@@ -32,65 +53,104 @@ class WorkerProcess:
         crawl = settings.config.crawl
         self._settings = settings
         self._clock = settings.clock
+        self._lease_wall_s = settings.lease_wall_s
         self._channel = channel
         limits = Limits(crawl.connect_timeout_s, crawl.timeout_s, crawl.max_page_bytes)
-        self._client = Client(settings.clock, limits)
+        self._client = Client(settings.clock, limits, Way(crawl.proxy, crawl.ca_file))
         self._client.watch(channel.fd, lambda: None)
         hold_s = HOLD_WALL_S * settings.clock.speed
-        self._asker = Asker(settings.agent, crawl.address_delay_s, hold_s)
-        self._archive = WarcWriter(settings.folder / "warc", f"w{number}", settings.agent.partition(" ")[0])
+        self._asker = Asker(
+            settings.agent, crawl.address_delay_s, hold_s, crawl.latency_factor, speed=settings.clock.speed
+        )
+        self._secrets: dict[Site, Secrets] = {}
+        software, largest = settings.agent.partition(" ")[0], rotate_bytes(settings.config.store, settings.workers)
+        self._archive = WarcWriter(settings.folder / "warc", f"w{number}", software, rotate_bytes=largest)
         self._results: list[Result] = []
         self._serial = self._noted = 0
         self._unnoted: dict[int, int] = {}
+        self._unnoted_results = 0
+        self._young: dict[str, float] = {}
+        self._detours: dict[Origin, Route | None] = {}
+        self._spoke_s = self._awake_s = settings.clock.wall()
         self._stopping_s: float | None = None
 
     def run(self) -> None:
         """Until the keeper says stop, or is gone."""
         while not self._is_done():
+            self._wake()
             for message in self._channel.receive():
                 self._message(message)
             self._send()
             for outcome in self._client.wait(self._pause_s()):
                 self._came(outcome)
+                if len(self._results) >= REPORT_RESULTS:
+                    self._report()
             self._report()
 
     def close(self) -> None:
         """Let go of sockets and archive."""
         self._client.close()
-        self._archive.close()
+        with suppress(OSError):  # the disk is full: what is not acknowledged will be fetched again
+            self._archive.close()
+
+    def _wake(self) -> None:
+        """Whoever slept through the time of its leases holds nothing any more."""
+        wall_s, before_s = self._clock.wall(), self._awake_s
+        self._awake_s = wall_s
+        if wall_s - before_s > self._lease_wall_s:
+            raise Gone("slept for longer than its leases last")
 
     def _message(self, message: object) -> None:
         if isinstance(message, Orders):
             self._asker.take_orders(message)
+            if message.sites is not None:
+                self._secrets = {site: _secrets_of(site) for site in message.sites if site.secrets}
         elif isinstance(message, Recall):
             self._asker.recall(message)
         elif isinstance(message, Noted):
-            self._unnoted = {serial: count for serial, count in self._unnoted.items() if serial > message.serial}
+            for serial in [serial for serial in self._unnoted if serial <= message.serial]:
+                self._unnoted_results -= self._unnoted.pop(serial)
         elif isinstance(message, Stop):
             self._stopping_s = self._clock.wall()
 
     def _send(self) -> None:
-        concurrency = self._settings.config.crawl.concurrency
-        if self._stopping_s is not None:
-            return
-        while self._client.in_flight < concurrency and sum(self._unnoted.values()) < MOST_UNNOTED:
+        while self._stopping_s is None and self._has_room():
             ask = self._asker.take(self._clock.now())
             if ask is None:
                 return
-            self._client.submit(ask, self._route(ask))
+            self._young[ask.url] = self._clock.wall()
+            self._client.submit(replace(ask, secret_headers=self._secret_headers(ask.url)), self._route(ask))
+
+    def _secret_headers(self, url: str) -> Headers:
+        found = (headers_for(secrets, site, url) for site, secrets in self._secrets.items())
+        return next((headers for headers in found if headers), ())
+
+    def _has_room(self) -> bool:
+        concurrency = self._settings.config.crawl.concurrency
+        if self._unnoted_results >= MOST_UNNOTED or self._client.in_flight >= OPEN_TIMES * concurrency:
+            return False
+        self._forget_old()
+        return len(self._young) < concurrency
+
+    def _forget_old(self) -> None:
+        old_s = self._clock.wall() - YOUNG_S
+        while self._young and (first := next(iter(self._young.items())))[1] < old_s:
+            del self._young[first[0]]
 
     def _route(self, ask: Ask) -> Route:
         origin = origin_of(ask.url)
-        detour = detour_for(origin, self._settings.detours)
-        return detour or Route(self._asker.hosts[origin.host].orders.address, origin.port)
+        if origin not in self._detours:
+            self._detours[origin] = detour_for(origin, self._settings.detours)
+        return self._detours[origin] or Route(self._asker.hosts[origin.host].orders.address, origin.port)
 
     def _pause_s(self) -> float:
         ready_s = self._asker.next_s()
-        if ready_s is None or sum(self._unnoted.values()) >= MOST_UNNOTED:
+        if ready_s is None or not self._has_room():
             return LONGEST_SLEEP_S
         return min(max(self._clock.wall_delay(ready_s - self._clock.now()), 0.0), LONGEST_SLEEP_S)
 
     def _came(self, outcome: Outcome) -> None:
+        self._young.pop(outcome.url, None)
         result = self._asker.came(origin_of(outcome.url).host, outcome)
         if isinstance(outcome, Answer) and isinstance(result, Fetched):
             result = self._archived(result, outcome)
@@ -100,29 +160,34 @@ class WorkerProcess:
         """Every answer is kept; one whose bytes are kept already only says so."""
         payload_digest = digest(answer.payload)
         revisit = _revisit(result.errand, answer, payload_digest)
-        stood = self._archive.append(
-            Exchange(
-                answer.url,
-                answer.ended_s,
-                answer.request_head,
-                answer.head,
-                answer.payload,
-                answer.address,
-                revisit,
+        with said_plainly(self._settings.folder):
+            stood = self._archive.append(
+                Exchange(
+                    answer.url,
+                    answer.ended_s,
+                    answer.request_head,
+                    answer.head,
+                    answer.payload,
+                    answer.address,
+                    revisit,
+                )
             )
-        )
         place = Place(stood.file, stood.offset, stood.length)
         kept = result.errand.copy.payload_digest if revisit and result.errand.copy else payload_digest
         return replace(result, place=place, payload_digest=kept)
 
     def _report(self) -> None:
         asker = self._asker
-        if not (self._results or asker.returned or asker.news):
+        silent_s = self._awake_s - self._spoke_s
+        if not (self._results or asker.returned or asker.news or silent_s * WORDS_PER_LEASE > self._lease_wall_s):
             self._channel.flush()
             return
+        self._spoke_s = self._awake_s
         self._serial += 1
         self._unnoted[self._serial] = len(self._results)
-        archived = self._archive.flush()
+        self._unnoted_results += len(self._results)
+        with said_plainly(self._settings.folder):
+            archived = self._archive.flush()
         results, self._results = tuple(self._results), []
         returned, asker.returned = tuple(asker.returned), []
         news, asker.news = tuple(asker.news.values()), {}
@@ -133,6 +198,15 @@ class WorkerProcess:
             return False
         waited_s = self._clock.wall() - self._stopping_s
         return (not self._client.in_flight and not self._unnoted) or waited_s > STOP_PATIENCE_S
+
+
+def _secrets_of(site: Site) -> Secrets:
+    """What a site is asked with; where it cannot be read, the site is asked without, and that is said."""
+    try:
+        return read_secrets(site.secrets)
+    except ConfigError as error:
+        sys.stderr.write(f"vedette: {site.start} is asked without its secrets: {error}\n")
+        return Secrets()
 
 
 def _revisit(errand: Errand, answer: Answer, payload_digest: str) -> Revisit | None:
@@ -152,7 +226,8 @@ def run_worker(settings: LiveSettings, number: int) -> int:
         channel = Channel(connect(settings.folder / SOCKET))
     except OSError:
         return GONE
-    channel.send(Hello(number))
+    _allow_many_files()
+    channel.send(Hello(number, os.getpid()))
     worker = WorkerProcess(settings, number, channel)
     try:
         worker.run()
@@ -161,3 +236,9 @@ def run_worker(settings: LiveSettings, number: int) -> int:
     finally:
         worker.close()
     return 0
+
+
+def _allow_many_files() -> None:
+    """Hosts that hang keep their sockets; the usual soft limit of 1 024 is soon passed."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

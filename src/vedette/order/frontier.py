@@ -1,16 +1,17 @@
 """The frontier: who may be asked next, and for what. Mercator's back queues, with politeness by host *and* address.
 
+Mercator has two kinds of queues. *Front queues* stand for priorities; from them the next URLs of a host are chosen
+with a bias towards the better ones. They are durable and live where the known URLs do (``edges/url_queues``). *Back
+queues* stand for hosts: each holds a few URLs of one host, which were chosen already, and a heap says which host may
+be asked next. These are here.
+
 Each host has one queue, ordered by worth, and is asked for one thing at a time. A heap holds the earliest time at
 which each host may be asked again; its root is the only thing that is ever waited for, so a slow or blocked host
 costs the others nothing. Hosts that share an address stand in line for it: the line is the address's own entry in
-the heap. A thing that may not be asked for yet waits outside its queue, and its host goes on meanwhile.
-
-A *held* host is asked for nothing but *urgent* things, those of infinite worth: what somebody else waits for must get
-through, or two hosts that wait for each other would wait for ever.
+the heap.
 
 Invariants (asserted where they could break):
-1. a host is *idle* (empty queue), *timed* (in the heap), *in line* (at its address), *held* (and nothing urgent) or
-   *busy*: exactly one;
+1. a host is *idle* (empty queue), *timed* (in the heap), *in line* (at its address) or *busy*: exactly one;
 2. a busy host has exactly one thing out, and at most one host of an address is busy;
 3. a timed host is never taken before its time, nor a host before its address's time.
 
@@ -20,16 +21,15 @@ The frontier knows no clock and no rules: ``ready_s`` values are handed in by wh
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from math import inf
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 __all__ = ["Frontier", "Standing", "Taken"]
 
 Item = TypeVar("Item")
-Standing = Literal["idle", "timed", "in line", "held", "busy"]
+Standing = Literal["idle", "timed", "in line", "busy"]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Gate:
     """An address: free from ``ready_s`` on, unless busy; hosts whose own time has come stand in ``line``."""
 
@@ -37,25 +37,24 @@ class _Gate:
     ready_s: float = 0.0
     busy: bool = False
     timed: bool = False
-    line: deque[str] = field(default_factory=deque)
+    line: "deque[_Queue[Any]]" = field(default_factory=deque)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Queue(Generic[Item]):
-    """A host: its things to ask for, best first, how many more may not be asked for yet, and when it may be asked."""
+    """A host at an address: its things to ask for, best first, and when it may be asked; ``left`` once it moved."""
 
     host: str
     gate: _Gate
     ready_s: float
     things: list[tuple[float, int, Item]] = field(default_factory=list)
-    later: int = 0
     standing: Standing = "idle"
-    held: bool = False
+    left: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Taken(Generic[Item]):
-    """A thing that may be asked for now; the host is busy until ``done``, ``put_back`` or ``drop``."""
+    """A thing that may be asked for now; the host is busy until ``done`` or ``drop``."""
 
     host: str
     item: Item
@@ -80,8 +79,7 @@ class Frontier(Generic[Item]):
     def __init__(self) -> None:
         self._queues: dict[str, _Queue[Item]] = {}
         self._gates: dict[str, _Gate] = {}
-        self._heap: list[tuple[float, int, _Gate | str]] = []
-        self._later: list[tuple[float, int, float, Taken[Item]]] = []
+        self._heap: list[tuple[float, int, _Gate | _Queue[Item]]] = []
         self._number = 0
         self._size = 0
         self._busy = 0
@@ -104,51 +102,36 @@ class Frontier(Generic[Item]):
         self._queues[host] = _Queue(host, gate, ready_s)
 
     def add(self, host: str, item: Item, worth: float) -> None:
-        """One more thing to ask an open host for; infinite worth makes it urgent."""
+        """One more thing to ask an open host for."""
         self._size += 1
-        self._line_up(self._queues[host], item, worth)
+        queue = self._queues[host]
+        heappush(queue.things, (-worth, self._count(), item))
+        if queue.standing == "idle":
+            self._time(queue)
 
     def take(self, now_s: float) -> Taken[Item] | None:
         """The best thing of a host whose time, and whose address's time, has come; None if there is none."""
-        self._bring_back(now_s)
         while self._heap and self._heap[0][0] <= now_s:
             entry = heappop(self._heap)[2]
             queue: _Queue[Item] | None
             if isinstance(entry, _Gate):
                 queue = self._next_in_line(entry, now_s)
             else:
-                queue = self._at_gate(self._queues[entry], now_s)
+                queue = self._at_gate(entry, now_s)
             if queue is not None:
                 return self._give(queue)
         return None
 
-    def done(self, host: str, ready_s: float, address_ready_s: float, *, hold: bool = False) -> None:
-        """The answer came: when the host, and its address, may be asked again (``hold``: not before ``release``)."""
+    def done(self, host: str, ready_s: float, address_ready_s: float) -> None:
+        """The answer came: when the host, and its address, may be asked again."""
         queue = self._free(host)
         queue.gate.ready_s = max(queue.gate.ready_s, address_ready_s)
-        queue.ready_s, queue.held = ready_s, hold
-        self._go_on(queue)
-
-    def put_back(self, taken: Taken[Item], worth: float, ready_s: float) -> None:
-        """Nothing was asked, and the thing may not be asked for before ``ready_s``; the host goes on without it."""
-        queue = self._free(taken.host)
-        queue.later += 1
-        self._size += 1
-        heappush(self._later, (ready_s, self._count(), worth, taken))
+        queue.ready_s = max(queue.ready_s, ready_s)
         self._go_on(queue)
 
     def drop(self, taken: Taken[Item]) -> None:
         """Nothing was asked and the thing does not return; the host goes on as if it had not been taken."""
         self._go_on(self._free(taken.host))
-
-    def release(self, host: str, ready_s: float) -> None:
-        """A held host may be asked for everything again, from ``ready_s`` on; any other stays as it is."""
-        queue = self._queues.get(host)
-        if queue is not None and queue.held:
-            queue.held = False
-            queue.ready_s = max(queue.ready_s, ready_s)
-            if queue.standing == "held":
-                self._time(queue)
 
     def rest(self, host: str, ready_s: float) -> None:
         """A host is not to be asked before this time, if that is later than what was known."""
@@ -156,28 +139,29 @@ class Frontier(Generic[Item]):
         queue.ready_s = max(queue.ready_s, ready_s)
 
     def clear(self, host: str) -> list[Item]:
-        """Everything that waits for a host, which has nothing left to be asked for then."""
+        """Everything that waits for a host, best first; it has nothing left to be asked for then."""
         queue = self._queues[host]
-        assert not queue.later, f"{host} has things that wait for a time of their own"
-        things, queue.things = [item for _, _, item in sorted(queue.things)], []
+        things, queue.things = [heappop(queue.things)[2] for _ in range(len(queue.things))], []
         self._size -= len(things)
         return things
 
     def move(self, host: str, address: str, ready_s: float) -> None:
-        """A host without anything to be asked for has another address from now on."""
-        assert not self.waiting(host), f"{host} has things waiting"
-        assert self._queues[host].standing != "busy", f"{host} has something out"
+        """A host without anything to be asked for has another address from now on; its rest goes with it."""
+        queue = self._queues[host]
+        assert not queue.things, f"{host} has things waiting"
+        assert queue.standing != "busy", f"{host} has something out"
+        queue.left = True
         del self._queues[host]
-        self.open(host, address, ready_s)
+        self.open(host, address, max(ready_s, queue.ready_s))
 
     def next_s(self) -> float | None:
         """The earliest time at which ``take`` may bring something that it does not bring now."""
-        return min((heap[0][0] for heap in (self._heap, self._later) if heap), default=None)
+        return self._heap[0][0] if self._heap else None
 
     def waiting(self, host: str) -> int:
-        """How many things wait for a host, whether they may be asked for now or later."""
+        """How many things wait for a host."""
         queue = self._queues.get(host)
-        return len(queue.things) + queue.later if queue else 0
+        return len(queue.things) if queue else 0
 
     def standings(self) -> Counter[Standing]:
         """How many hosts stand where; for people."""
@@ -187,26 +171,12 @@ class Frontier(Generic[Item]):
         self._number += 1
         return self._number
 
-    def _bring_back(self, now_s: float) -> None:
-        while self._later and self._later[0][0] <= now_s:
-            _, _, worth, taken = heappop(self._later)
-            queue = self._queues[taken.host]
-            queue.later -= 1
-            self._line_up(queue, taken.item, worth)
-
-    def _line_up(self, queue: _Queue[Item], item: Item, worth: float) -> None:
-        heappush(queue.things, (-worth, self._count(), item))
-        if queue.standing in {"idle", "held"}:
-            self._time(queue)
-
     def _time(self, queue: _Queue[Item]) -> None:
         if not queue.things:
             queue.standing = "idle"
-        elif queue.held and queue.things[0][0] != -inf:
-            queue.standing = "held"
         else:
             queue.standing = "timed"
-            heappush(self._heap, (queue.ready_s, self._count(), queue.host))
+            heappush(self._heap, (queue.ready_s, self._count(), queue))
 
     def _time_gate(self, gate: _Gate) -> None:
         if gate.line and not gate.busy and not gate.timed:
@@ -219,7 +189,7 @@ class Frontier(Generic[Item]):
 
     def _at_gate(self, queue: _Queue[Item], now_s: float) -> _Queue[Item] | None:
         gate = queue.gate
-        if queue.standing != "timed":  # it was moved, and this entry is of its earlier address
+        if queue.left:  # the host stands elsewhere by now
             return None
         if queue.ready_s > now_s or not queue.things:  # it was told to wait longer, or it was cleared
             self._time(queue)
@@ -227,16 +197,18 @@ class Frontier(Generic[Item]):
         if not gate.busy and not gate.line and gate.ready_s <= now_s:
             return queue
         queue.standing = "in line"
-        gate.line.append(queue.host)
+        gate.line.append(queue)
         self._time_gate(gate)
         return None
 
     def _next_in_line(self, gate: _Gate, now_s: float) -> _Queue[Item] | None:
         gate.timed = False
-        queue = self._queues[gate.line.popleft()]
+        queue = gate.line.popleft()
         if queue.ready_s <= now_s and queue.things:
             return queue
-        self._go_on(queue)  # it was told to wait longer, or was cleared: it leaves the line
+        if not queue.left:  # it was told to wait longer, or was cleared: it leaves the line
+            self._time(queue)
+        self._time_gate(gate)
         return None
 
     def _give(self, queue: _Queue[Item]) -> Taken[Item]:

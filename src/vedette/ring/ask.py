@@ -4,9 +4,10 @@ It holds only what was leased to it. A host that must rest for long gives its er
 worker that could wait in the keeper.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from vedette.facts import Ask, Outcome, Site
+from vedette.discover.scope import SiteIndex
+from vedette.facts import Answer, Ask, Outcome
 from vedette.fetch.polite import Rest, Strain, rest_after
 from vedette.fetch.request import page_headers
 from vedette.order.frontier import Frontier, Taken
@@ -27,12 +28,18 @@ class Asked:
 
 @dataclass(slots=True)
 class Asker:
-    """All that a worker knows. ``hold_s`` is how long (world time) a host may rest with errands in hand."""
+    """All that a worker knows.
+
+    ``hold_s`` is how long (world time) a host may rest with errands in hand. With a ``latency_factor`` a host rests at
+    least that many times as long as its answer took; ``speed`` is how many world seconds pass in one of ours.
+    """
 
     agent: str
     address_delay_s: float
     hold_s: float
-    sites: tuple[Site, ...] = ()
+    latency_factor: float = 0.0
+    speed: float = 1.0
+    sites: SiteIndex = field(default_factory=SiteIndex)
     hosts: dict[str, Asked] = field(default_factory=dict)
     frontier: Frontier[Errand] = field(default_factory=Frontier)
     returned: list[Errand] = field(default_factory=list)
@@ -41,7 +48,7 @@ class Asker:
     def take_orders(self, orders: Orders) -> None:
         """Hosts come first, then the errands to them."""
         if orders.sites is not None:
-            self.sites = orders.sites
+            self.sites = SiteIndex(orders.sites)
         for host in orders.hosts:
             known = self.hosts.get(host.name)
             if known is not None and known.orders.address == host.address:
@@ -84,10 +91,15 @@ class Asker:
             delay_s=asked.orders.delay_s,
             crawl_delay_s=asked.orders.crawl_delay_s,
             address_delay_s=self.address_delay_s,
+            latency_factor=self.latency_factor,
+            speed=self.speed,
         )
+        rest = _spread(rest, outcome, asked.orders.bytes_per_s)
         asked.strain = rest.strain
         self.frontier.done(host, rest.host_ready_s, rest.address_ready_s)
         self._rested(host, rest, outcome.ended_s)
+        if errand.robots_of is not None and errand.robots_of.host == host:
+            self._give_back_pages(host)
         return read_outcome(errand, outcome, self.sites)
 
     def _ask(self, taken: Taken[Errand]) -> Ask:
@@ -95,8 +107,24 @@ class Asker:
         self.hosts[taken.host].out = errand
         return Ask(errand.url, errand.purpose, page_headers(errand.purpose, self.agent) + errand.headers)
 
+    def _give_back_pages(self, host: str) -> None:
+        """A host's own robots.txt came: from now on its word counts, so the keeper judges its pages anew."""
+        for errand in self.frontier.clear(host):
+            if errand.purpose == "robots":
+                self.frontier.add(host, errand, errand.worth)
+            else:
+                self.returned.append(errand)
+
     def _rested(self, host: str, rest: Rest, now_s: float) -> None:
         trouble = rest.why if rest.strain.in_a_row else ""
         self.news[host] = HostNews(host, rest.host_ready_s, rest.strain.in_a_row, trouble)
         if rest.host_ready_s > now_s + self.hold_s:
             self.returned += self.frontier.clear(host)
+
+
+def _spread(rest: Rest, outcome: Outcome, bytes_per_s: float | None) -> Rest:
+    """A host whose bandwidth is not to be taken rests until what it sent is spread thinly enough."""
+    if bytes_per_s is None or not isinstance(outcome, Answer):
+        return rest
+    size_bytes = len(outcome.payload or outcome.body)
+    return replace(rest, host_ready_s=max(rest.host_ready_s, outcome.ended_s + size_bytes / bytes_per_s))

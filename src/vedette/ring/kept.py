@@ -1,11 +1,12 @@
 """All that the keeper holds in memory: the operator's rules, hosts in play, running numbers."""
 
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass, field
 
 from vedette.facts import Failure, Origin, Site
 from vedette.fetch.connect import Detour
 from vedette.fetch.guard import is_public
+from vedette.order.fronts import OrderName
 from vedette.ring.orders import Errand, Orders
 
 __all__ = ["KeptHost", "Order", "Rules", "Tally"]
@@ -16,7 +17,7 @@ class Rules:
     """What the operator decided.
 
     ``lease_span_s`` is how much work (world seconds of pauses) a worker is given ahead; ``ahead_s`` how long before a
-    host's time its errands are given out.
+    host's time its errands are given out. ``only_wished`` fetches nothing but what somebody wishes for.
     """
 
     sites: tuple[Site, ...] = ()
@@ -34,33 +35,61 @@ class Rules:
     lease_most: int = 64
     ahead_s: float = 2.0
     recrawl: bool = False
+    only_wished: bool = False
+    order: OrderName = "breadth"
     seed: int = 1
 
-    def may_ask(self, address: str) -> bool:
-        """Whether this address may be asked: public ones need a contact, private ones leave."""
-        return self.allow_public if is_public(address) else self.allow_private
+    def may_ask(self, address: str, *, private: bool = False) -> bool:
+        """Whether this address may be asked: public ones need a contact, private ones leave (or their site's)."""
+        return self.allow_public if is_public(address) else self.allow_private or private
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class KeptHost:
-    """A host in play: where it is, who asks it, what is out, when it may be asked, and why it waits."""
+    """A host in play: where it is, who asks it, what is out, when it may be asked, and why it waits.
+
+    ``ready_s`` is politeness; ``paused_s`` is when it is worth while to look at what waits for it again, since all of
+    that belongs to paused sites or to files that cannot be had. ``out`` are pages by id, ``asked`` robots.txt files on
+    their way, of its own or of hosts that redirect here; ``errands`` are those that have not left. ``robots_wait`` are
+    its own origins whose file is being asked for, wherever. ``streak`` counts pages answered in a row: a host gets more
+    errands ahead as it proves good, so that hosts which hang hold few. ``wishes`` are URLs that somebody waits for:
+    they come first, until they have ended. ``detoured`` says that its address is the operator's word.
+    """
 
     name: str
     id: int
     address: str | None = None
     address_until_s: float = 0.0
+    detoured: bool = False
     closed: Failure | None = None
     ready_s: float = 0.0
+    paused_s: float = 0.0
+    paused_lookup_s: float = 0.0
     strain: int = 0
-    trouble: str = ""
+    streak: int = 0
+    rest_trouble: str = ""
+    robots_trouble: str = ""
+    lookup_trouble: str = ""
     worker: int | None = None
     out: dict[int, Errand] = field(default_factory=dict)
-    errands: deque[Errand] = field(default_factory=deque)
+    asked: dict[Origin, Errand] = field(default_factory=dict)
+    errands: list[Errand] = field(default_factory=list)
     origins: dict[Origin, None] = field(default_factory=dict)
     robots_wait: dict[Origin, None] = field(default_factory=dict)
+    wishes: dict[int, None] = field(default_factory=dict)
     lookups: int = 0
     resolving: bool = False
     queued_s: float | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a worker has an errand to it."""
+        return bool(self.out or self.asked)
+
+    @property
+    def trouble(self) -> str:
+        """Why it is not simply asked for one thing after another; empty where it is."""
+        return str(self.closed or "") or self.lookup_trouble or self.robots_trouble or self.rest_trouble
 
 
 @dataclass(slots=True)

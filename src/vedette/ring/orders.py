@@ -79,6 +79,7 @@ class HostOrders:
     crawl_delay_s: float | None
     ready_s: float
     strain: int
+    bytes_per_s: float | None = None
 
 
 # Keeper to worker

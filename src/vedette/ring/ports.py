@@ -71,6 +71,9 @@ class Urls(Protocol):
     def find(self, urls: Sequence[str]) -> Ids:
         """The id of each URL, 0 where unknown."""
 
+    def times_named(self, ids: Ids) -> npt.NDArray[np.uint8]:
+        """How often each URL was told, up to 255 times."""
+
     def waiting(self, host: int) -> int:
         """How many URLs of a host wait."""
 
@@ -90,6 +93,9 @@ class Urls(Protocol):
 
     def again(self, ids: Iterable[int], priority: int) -> Ids:
         """These URLs, which have ended, wait again; those that did so."""
+
+    def first(self, ids: Iterable[int]) -> Ids:
+        """Those of these URLs that wait come next when their host is asked; which ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +132,8 @@ class Due:
 class Book(Protocol):
     """Pages, robots.txt copies, hosts and notes."""
 
-    def keep_page(self, page: PageRow, links: Sequence[str]) -> None:
-        """The latest answer for a URL."""
+    def keep_page(self, page: PageRow, links: Sequence[str] | None) -> None:
+        """The latest answer for a URL; without links where those at hand still hold."""
 
     def copies(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
         """What is at hand of these URLs, where something is."""
@@ -140,6 +146,9 @@ class Book(Protocol):
 
     def keep_host(self, name: str, ready_s: float, strain: int, trouble: str) -> None:
         """When a host may be asked again."""
+
+    def put_off(self, id_: int, due_s: float) -> None:
+        """A page at hand, if it is, is due then; nothing else is known of it that was not."""
 
     def due(self, now_s: float, most: int) -> Sequence[Due]:
         """Known pages whose time has come and that are not waiting yet, the most overdue first."""

@@ -7,9 +7,9 @@ import xxhash
 
 from vedette.discover.feeds import is_feed, read_feed
 from vedette.discover.normalize import normalize, resolve
-from vedette.discover.scope import site_of
+from vedette.discover.scope import SiteIndex
 from vedette.discover.sitemaps import is_sitemap, read_sitemap
-from vedette.facts import Answer, Headers, NoAnswer, Outcome, Site
+from vedette.facts import Answer, Headers, NoAnswer, Outcome
 from vedette.fetch.directives import from_headers, from_meta, merge
 from vedette.fetch.request import PRODUCT
 from vedette.fetch.robots import LIMIT_BYTES
@@ -24,7 +24,7 @@ KEPT_HEADERS = frozenset(
 )
 
 
-def read_outcome(errand: Errand, outcome: Outcome, sites: tuple[Site, ...]) -> Result:
+def read_outcome(errand: Errand, outcome: Outcome, sites: SiteIndex) -> Result:
     """What the keeper is told of a request that ended."""
     if isinstance(outcome, NoAnswer):
         return Silent(errand, outcome.failure, outcome.detail, outcome.started_s, outcome.ended_s)
@@ -54,7 +54,7 @@ def _told(errand: Errand, answer: Answer) -> Fetched:
     )
 
 
-def _read(told: Fetched, answer: Answer, sites: tuple[Site, ...]) -> Fetched:
+def _read(told: Fetched, answer: Answer, sites: SiteIndex) -> Fetched:
     copy = told.errand.copy
     digest = xxhash.xxh3_128_hexdigest(answer.body)
     kind, title, links, sources = _content(answer)
@@ -99,7 +99,7 @@ def _resolved(links: Iterable[str], base: str) -> Iterable[str]:
     return (url for link in links if (url := resolve(link, base)) is not None)
 
 
-def _within(urls: Iterable[str], sites: tuple[Site, ...]) -> tuple[str, ...]:
+def _within(urls: Iterable[str], sites: SiteIndex) -> tuple[str, ...]:
     """Those that belong to a site, in its spelling, once each."""
-    found = (normalize(url, site) for url in urls if (site := site_of(url, sites)) is not None)
+    found = (normalize(url, site) for url in urls if (site := sites.site_of(url)) is not None)
     return tuple(dict.fromkeys(found))

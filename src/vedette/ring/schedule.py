@@ -11,16 +11,16 @@ from vedette.decide import rng_for
 from vedette.refresh.known import Known
 from vedette.refresh.policies.fixed import Fixed
 from vedette.refresh.policies.nutch import Nutch
-from vedette.ring.orders import Fetched
+from vedette.ring.orders import Fetched, Kind, Place
 from vedette.ring.ports import PageRow
 
 __all__ = ["Schedule", "is_source"]
 
 
-def is_source(result: Fetched) -> bool:
+def is_source(url: str, kind: Kind) -> bool:
     """Feeds, sitemaps and home pages are looked at for what they link to."""
-    parts = urlsplit(result.errand.url)
-    return result.kind in {"feed", "sitemap"} or (parts.path in {"", "/"} and not parts.query)
+    parts = urlsplit(url)
+    return kind in {"feed", "sitemap"} or (parts.path in {"", "/"} and not parts.query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +34,48 @@ class Schedule:
 
     def rows(
         self, answers: Sequence[tuple[int, Fetched]], earlier: Mapping[int, PageRow]
-    ) -> Iterator[tuple[PageRow, tuple[str, ...]]]:
-        """The rows to keep for these answers (host id and result), with their links."""
+    ) -> Iterator[tuple[PageRow, tuple[str, ...] | None]]:
+        """The rows to keep for these answers (host id and result), with their links; None where those at hand hold."""
         if not answers:
             return
         results = [result for _, result in answers]
         intervals, due = self._times(results, earlier)
         for (host, result), interval_s, due_s in zip(answers, intervals, due, strict=True):
-            yield _row(host, result, earlier.get(result.errand.id), interval_s, due_s), result.links
+            before = earlier.get(result.errand.id)
+            yield _row(host, result, before, interval_s, due_s), None if before and _same(result) else result.links
+
+    def after_failure(self, url: str, row: PageRow, now_s: float) -> float:
+        """When a page that could not be had this time is tried again; a failure says nothing of its changes."""
+        if not self.recrawl:
+            return inf
+        again_s = self.sources.interval_s if is_source(url, row.kind) else row.interval_s
+        return now_s + max(again_s, self.pages.min_interval_s)
+
+    def after_refusal(self, now_s: float) -> float:
+        """When a page at hand that may no longer be asked for is looked at again: rules change, too."""
+        return now_s + self.pages.first_interval_s if self.recrawl else inf
+
+    def reason(self, url: str, row: PageRow) -> str:
+        """Which rule says when this page is due again, and why then."""
+        changed = row.changed_s == row.fetched_s
+        batch = Known(
+            place=np.arange(1),
+            last_fetch_s=np.array([row.fetched_s]),
+            changed=np.array([changed]),
+            # A row does not count fetches; a later one leaves another interval than the first.
+            first_fetch=np.array([changed and row.interval_s == self.pages.first_interval_s]),
+            modified_s=np.full(1, np.nan),
+        )
+        if is_source(url, row.kind):
+            return self.sources.reason((), batch, 0, row.fetched_s)
+        return self.pages.reason(np.array([row.interval_s]), batch, 0, row.fetched_s)
 
     def _times(self, results: Sequence[Fetched], earlier: Mapping[int, PageRow]) -> tuple[list[float], list[float]]:
         before = [earlier.get(result.errand.id) for result in results]
         batch = Known(
             place=np.arange(len(results)),
             last_fetch_s=np.array([result.ended_s for result in results]),
-            changed=np.array([result.changed for result in results]),
+            changed=np.array([_changed(*pair) for pair in zip(results, before, strict=True)]),
             first_fetch=np.array([row is None for row in before]),
             modified_s=np.full(len(results), np.nan),
         )
@@ -57,29 +84,48 @@ class Schedule:
         kept = self.pages.observe(np.array([row.interval_s if row else 0.0 for row in before]), batch, now_s)
         due = self.pages.due(kept, batch, now_s, 0.0, rng)
         looks = self.sources.due((), batch, now_s, 0.0, rng)
-        due = np.where([is_source(result) for result in results], looks, due)
+        due = np.where([is_source(result.errand.url, result.kind) for result in results], looks, due)
         return kept.tolist(), due.tolist() if self.recrawl else [inf] * len(results)
+
+
+def _same(result: Fetched) -> bool:
+    """Whether the server said that what is at hand still holds."""
+    return result.status == 304
+
+
+def _changed(result: Fetched, earlier: PageRow | None) -> bool:
+    """Whether this answer says something else than the one before; of what has no body, status and target count."""
+    if earlier is None or _same(result) or result.digest:
+        return result.changed
+    return (result.status, result.location or "") != (earlier.status, earlier.location)
 
 
 def _row(host: int, result: Fetched, earlier: PageRow | None, interval_s: float, due_s: float) -> PageRow:
     """What an answer leaves behind; of a page that has not changed, what was known stays."""
-    same = earlier if earlier is not None and result.status == 304 else None
+    same = earlier if earlier is not None and _same(result) else None
+    changed = _changed(result, earlier)
     return PageRow(
         id=result.errand.id,
         host=host,
         status=same.status if same else result.status,
         kind=same.kind if same else result.kind,
         fetched_s=result.ended_s,
-        changed_s=result.ended_s if result.changed or earlier is None else earlier.changed_s,
+        changed_s=result.ended_s if changed or earlier is None else earlier.changed_s,
         title=same.title if same else result.title,
         content_type=result.header("content-type") or (same.content_type if same else ""),
         etag=result.header("etag") or (same.etag if same else ""),
         last_modified=result.header("last-modified") or (same.last_modified if same else ""),
-        digest=result.digest,
-        payload_digest=result.payload_digest,
+        digest=same.digest if same else result.digest,
+        payload_digest=same.payload_digest if same else result.payload_digest,
         location=result.location or "",
         body_bytes=same.body_bytes if same else result.body_bytes,
-        place=earlier.place if earlier and not result.changed else result.place,
+        place=_place(result, earlier),
         interval_s=interval_s,
         due_s=due_s,
     )
+
+
+def _place(result: Fetched, earlier: PageRow | None) -> Place | None:
+    """The first copy of what is still the same, unless it was given up; a 304 brings none."""
+    kept = earlier.place if earlier is not None and not _changed(result, earlier) else None
+    return kept or (None if earlier is not None and _same(result) else result.place)

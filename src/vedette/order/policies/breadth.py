@@ -24,7 +24,7 @@ class Breadth:
 
     >>> import numpy as np
     >>> from vedette.decide import rng_for
-    >>> batch = Unseen(depth=np.array([2, 0, 1]), found=np.array([7, 8, 9]))
+    >>> batch = Unseen(depth=np.array([2, 0, 1]), found=np.array([7, 8, 9]), inlinks=np.ones(3, np.int64))
     >>> policy = Breadth()
     >>> np.argsort(-policy.worth(policy.start(None), batch, now=0.0, rng=rng_for(1, "order"))).tolist()
     [1, 2, 0]

@@ -1,0 +1,52 @@
+"""What verbs need to talk to a data folder: which one, whether somebody runs it, and words from its keeper."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from vedette.config import load
+from vedette.discover.normalize import resolve
+from vedette.discover.scope import read_site
+from vedette.edges.post import Gone
+from vedette.errors import StoreError, UsageError
+from vedette.live.commands import Call
+from vedette.live.supervisor import ask_keeper
+
+__all__ = ["ask", "folder_of", "hint", "web_url"]
+
+
+def folder_of(options: argparse.Namespace) -> Path:
+    """The data folder that the command line or the settings name."""
+    if options.data is not None:
+        return Path(options.data)
+    path = options.config or (Path("vedette.toml") if Path("vedette.toml").exists() else None)
+    return load(path).store.data
+
+
+def hint(command: str, options: argparse.Namespace) -> str:
+    """A command for the same folder, to be typed next."""
+    place = f" --data {options.data}" if options.data is not None else ""
+    return f"vedette {command}{place}"
+
+
+def ask(folder: Path, call: Call) -> dict[str, Any] | None:
+    """What the keeper of a folder answers; None where nothing runs."""
+    try:
+        reply: dict[str, Any] = ask_keeper(folder, call)
+    except OSError:
+        return None
+    except Gone:
+        raise StoreError(
+            f"the vedette that runs on {folder} did not answer: it is ending or very busy; try again"
+        ) from None
+    if "error" in reply:
+        raise UsageError(str(reply["error"]))
+    return reply
+
+
+def web_url(text: str) -> str:
+    """The URL that a person typed; a host with a path will do."""
+    url = resolve(text, None) if "://" in text else read_site(text).start
+    if url is None:
+        raise UsageError(f'"{text[:100]}" is no http(s) URL: give one such as https://example.org/a')
+    return url

@@ -1,0 +1,92 @@
+"""What ``vedette up`` does: adds what is new, says where things are, and runs the tree until somebody says stop."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from vedette.cli.asking import hint
+from vedette.cli.checking import check_known
+from vedette.cli.crawling import check, run_tree, settings_of, summary
+from vedette.cli.screen import Screen
+from vedette.cli.words import counted
+from vedette.edges.book import SiteRow
+from vedette.edges.state import hold
+from vedette.edges.state_view import open_view
+from vedette.errors import UsageError
+from vedette.facts import Site
+from vedette.live.settings import LiveSettings
+from vedette.live.site_orders import AddSite, carry_out
+from vedette.live.writing import written
+
+__all__ = ["serve"]
+
+
+def serve(options: argparse.Namespace) -> int:
+    """Add, serve, show progress, sum up."""
+    named = settings_of(options)
+    settings = replace(named, sites=(), forever=True)
+    if settings.folder.exists():
+        hold(settings.folder).close()
+    rows = _known_sites(settings.folder)
+    if not rows and not named.sites:
+        raise UsageError(
+            f'{settings.folder} has no sites yet: name one, such as "vedette up https://example.org/", or add it with '
+            '"vedette sites add"'
+        )
+    new = _new(named.sites, rows)
+    check(replace(settings, sites=new))
+    check_known(settings, rows)
+    _add(settings, new)
+    quiet = options.quiet or options.json
+    if not options.json:
+        print(
+            _welcome(options, settings, [*rows, *(SiteRow(site, paused=False, added_s=0.0) for site in new)]),
+            flush=True,
+        )
+    with Screen(f"{counted(len(rows) + len(new), 'site')}", quiet=quiet, note="Ctrl-C stops") as screen:
+        told = run_tree(settings, screen.look)
+    if options.json:
+        print(json.dumps({"data": str(settings.folder), **told}))
+    else:
+        print(summary(told))
+        print(f"Everything is in {settings.folder}; {hint('up', options)} goes on.")
+    return 0
+
+
+def _known_sites(folder: Path) -> list[SiteRow]:
+    if not (folder / "state.db").exists():
+        return []
+    with open_view(folder) as view:
+        return view.book.sites()
+
+
+def _new(sites: Sequence[Site], rows: Sequence[SiteRow]) -> tuple[Site, ...]:
+    """Those that are not there yet, once each; what is there keeps the settings that it was given."""
+    known = [row.site.start for row in rows]
+    return tuple({site.start: site for site in sites if site.start not in known}.values())
+
+
+def _add(settings: LiveSettings, new: Sequence[Site]) -> None:
+    if new:
+        now_s = settings.clock.now()
+        with written(settings.folder, settings.clock.wall()) as state:
+            for site in new:
+                carry_out(AddSite(site), state, now_s)
+
+
+def _welcome(options: argparse.Namespace, settings: LiveSettings, rows: Sequence[SiteRow]) -> str:
+    paused = [row.site.start for row in rows if row.paused]
+    starts = [row.site.start for row in rows if not row.paused]
+    more = f" and {len(starts) - 3} more" if len(starts) > 3 else ""
+    lines = [
+        f"Data    {settings.folder}",
+        f"Sites   {', '.join(starts[:3])}{more}" if starts else "Sites   none that is not paused",
+        "Stop    Ctrl-C",
+        f"Try     {hint('status', options)}",
+        f"        {hint('explain URL', options)}",
+    ]
+    if paused:
+        lines.insert(2, f"Paused  {', '.join(paused[:3])}; {hint('sites resume SITE', options)} goes on with it")
+    return "\n".join([*lines, ""])

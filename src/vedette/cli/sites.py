@@ -1,0 +1,99 @@
+"""``vedette sites list|add|set|pause|resume|remove|export|import``: what is crawled, changed while it runs."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vedette.cli.options import add_folder, add_output, add_scope
+from vedette.errors import UsageError
+
+if TYPE_CHECKING:
+    from vedette.cli.arguments import Parser
+
+__all__ = ["OWNED", "add"]
+
+OWNED = "I-OWN-THIS-SITE"
+
+DESCRIPTION = """\
+The sites of a data folder and their settings. Changes hold at once where "vedette up"
+runs, and from the next start on where nothing does.
+
+  vedette sites add https://example.org/docs/ --scope prefix --delay 2s
+  vedette sites set https://example.org/docs/ delay=5s hours=22:00-06:00
+"""
+
+
+def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+    """The verb, its verbs and their options."""
+    sites = verbs.add_parser("sites", help="what is crawled, and how", description=DESCRIPTION)
+    sites.set_defaults(run=_say_what, parser=sites)
+    inner = sites.add_subparsers(metavar="VERB", parser_class=type(sites))
+    _verb(inner, "list", "all sites, with the pages known and kept")
+    _add_add(inner)
+    _add_set(inner)
+    for name, purpose in (
+        ("pause", "ask nothing more of a site, until it is resumed"),
+        ("resume", "go on with a paused site"),
+    ):
+        _named(_verb(inner, name, purpose))
+    remove = _verb(inner, "remove", "crawl a site no more; its pages stay")
+    _named(remove)
+    remove.add_argument("--with-pages", action="store_true", help="forget its pages, too")
+    _verb(inner, "export", "write all sites as TOML, for import")
+    _verb(inner, "import", "add or change sites from a file that export wrote").add_argument(
+        "file", metavar="FILE", type=Path, help="TOML with one [[site]] table a site; - for standard input"
+    )
+
+
+def _add_add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _verb(verbs, "add", "crawl one more site")
+    _named(parser)
+    add_scope(parser)
+    parser.add_argument("--delay", metavar="TIME", help="pause after each answer of its host, such as 2s")
+    parser.add_argument("--hours", metavar="SPANS", help="only at these times (UTC), such as 22:00-06:00")
+    parser.add_argument("--bytes-per-s", metavar="SIZE", help="no more than this on average, such as 100kB")
+    parser.add_argument("--allow-private", action="store_true", help="its hosts may lie at private addresses")
+    parser.add_argument(
+        "--ignore-robots", metavar=OWNED, help=f"do not obey its robots.txt; you confirm it by writing {OWNED}"
+    )
+    parser.add_argument(
+        "--secrets", metavar="PLACE", help="env:NAME or file:PATH with headers that are sent to this site only"
+    )
+
+
+def _add_set(verbs: "argparse._SubParsersAction[Parser]") -> None:
+    parser = _verb(verbs, "set", "change settings of a site")
+    _named(parser)
+    parser.add_argument(
+        "changes",
+        metavar="KEY=VALUE",
+        nargs="+",
+        help="such as delay=5s; nothing after = takes a setting back; include, exclude and drop_parameters may be "
+        "repeated",
+    )
+
+
+def _verb(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> "Parser":
+    parser = verbs.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+    add_folder(parser)
+    add_output(parser)
+    parser.set_defaults(run=_runner(name), parser=parser)
+    return parser
+
+
+def _named(parser: "Parser") -> None:
+    parser.add_argument("site", metavar="SITE", help="an http(s) URL or a host name, as it was added")
+
+
+def _runner(name: str) -> Callable[[argparse.Namespace], int]:
+    def run(options: argparse.Namespace) -> int:
+        from vedette.cli.siting import VERBS  # heavy libraries load only when there is something to do
+
+        return VERBS[name](options)
+
+    return run
+
+
+def _say_what(_: argparse.Namespace) -> int:
+    raise UsageError("say list, add, set, pause, resume, remove, export or import; see vedette sites --help")

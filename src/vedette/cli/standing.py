@@ -1,0 +1,104 @@
+"""What ``vedette status`` does: numbers from the running keeper where there is one, all else from the state on disk."""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from vedette.cli.asking import ask, folder_of, hint
+from vedette.cli.words import ago, amount, bytes_in_words, counted, kinds, plain, roughly
+from vedette.edges.state_view import StateView, open_view
+from vedette.live.commands import Call
+
+__all__ = ["show_status"]
+
+Told = dict[str, Any]
+
+
+def show_status(options: argparse.Namespace) -> int:
+    """Look, and say."""
+    folder = folder_of(options)
+    with open_view(folder) as view:
+        running = ask(folder, Call("status"))
+        told = {"data": str(folder), "running": running is not None, **_on_disk(view, running), "now": running}
+    if options.json:
+        print(json.dumps(told))
+    else:
+        print("\n".join(_lines(told, options)))
+    return 0
+
+
+def _on_disk(view: StateView, running: Told | None) -> Told:
+    failures, refusals = view.mishaps()
+    mishap, archive, rows = view.last_mishap(), view.archive(), view.book.sites()
+    return {
+        "pages": view.pages(),
+        "urls_known": running["urls_known"] if running else view.known(),
+        "urls_waiting": running["urls_waiting"] if running else view.waiting(),
+        "urls_out": running["urls_out"] if running else view.leased(),
+        "hosts_in_trouble": running["hosts_in_trouble"] if running else view.troubles(),
+        "failures": dict(failures),
+        "refusals": dict(refusals),
+        "sites": [
+            {"site": row.site.start, "paused": row.paused, "known": count.known, "pages": count.pages}
+            for row, count in zip(rows, view.site_counts(rows), strict=True)
+        ],
+        "archive": {"files": archive.files, "bytes": archive.size_bytes},
+        "last_error": {"url": mishap.url, "why": mishap.why, "at_s": mishap.at_s} if mishap else None,
+    }
+
+
+def _lines(told: Told, options: argparse.Namespace) -> Iterator[str]:
+    now: Told | None = told["now"]
+    if now is None:
+        yield f"Nothing runs on {told['data']}; it holds what follows. {hint('up', options)} goes on."
+    else:
+        yield f"Running on {told['data']} for {roughly(now['running_s'])}."
+        if now["trouble"]:
+            yield f"Waiting   {plain(now['trouble'])}"
+    yield f"Pages     {amount(told['pages'])} kept{_pace(now) if now else ''}"
+    yield (
+        f"Queue     {counted(told['urls_waiting'], 'URL')} waiting, {amount(told['urls_out'])} with workers, "
+        f"{amount(told['urls_known'])} known"
+    )
+    if now:
+        yield f"Hosts     {kinds(now['hosts_waiting'], most=6) or 'nothing to ask any of them for'}"
+    yield from _troubles(told)
+    yield from _sites(told["sites"])
+    archive = told["archive"]
+    yield f"Archive   {bytes_in_words(archive['bytes'])} in {counted(archive['files'], 'file')}"
+
+
+def _pace(now: Told) -> str:
+    rate = "" if now["pages_per_s"] is None else f", {now['pages_per_s']:.1f} a second of late"
+    return f"; {amount(now['pages'])} fetched since the start, {amount(now['unchanged'])} of them unchanged{rate}"
+
+
+def _troubles(told: Told) -> Iterator[str]:
+    troubles: dict[str, str] = told["hosts_in_trouble"]
+    for number, (host, why) in enumerate(sorted(troubles.items())[:5]):
+        yield f"{'' if number else 'Trouble':<9} {host}: {plain(why)}"
+    if len(troubles) > 5:
+        yield f"{'':<9} and {counted(len(troubles) - 5, 'more host')}"
+    if told["failures"]:
+        yield f"Failed    {kinds(told['failures'])}"
+    if told["refusals"]:
+        yield f"Refused   {kinds(told['refusals'])}"
+    if told["last_error"]:
+        error = told["last_error"]
+        yield f"Last      {error['url']} failed {ago(error['at_s'], _now_s(told))}: {plain(error['why'])}"
+
+
+def _now_s(told: Told) -> float:
+    return float(told["now"]["now_s"]) if told["now"] else time.time()
+
+
+def _sites(sites: list[Told]) -> Iterator[str]:
+    for number, site in enumerate(sites[:20]):
+        counts = f"{counted(site['pages'], 'page')} of {counted(site['known'], 'known URL')}"
+        yield f"{'' if number else 'Sites':<9} {site['site']}   {counts}{', paused' if site['paused'] else ''}"
+    if not sites:
+        yield 'Sites     none; "vedette sites add SITE" adds one'
+    if len(sites) > 20:
+        yield f"{'':<9} and {amount(len(sites) - 20)} more: vedette sites list"

@@ -1,0 +1,59 @@
+"""An answer that comes from a file instead of a server, taken as if it had been fetched then.
+
+It is read like any other answer and gets an archive record of our own. The request that brought it is not invented:
+there is none in the archive.
+"""
+
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+
+from vedette.discover.scope import SiteIndex
+from vedette.edges.warc_record import Exchange, answer_record, digest
+from vedette.facts import Answer, Failure, Headers, Site
+from vedette.fetch.body import decode
+from vedette.ring.orders import Errand, Fetched
+from vedette.ring.reading import read_outcome
+
+__all__ = ["Old", "Replayed", "replay"]
+
+
+@dataclass(frozen=True, slots=True)
+class Old:
+    """What a server once said: ``payload`` has its content coding still, ``source`` says where it was found."""
+
+    url: str
+    fetched_s: float
+    status: int
+    headers: Headers
+    payload: bytes
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The answer as the keeper would have been told, and its record, packed."""
+
+    result: Fetched
+    record: bytes
+
+
+def replay(old: Old, errand: Errand, sites: tuple[Site, ...], limit_bytes: int) -> Replayed | Failure:
+    """Read it; why not, where its body cannot be unpacked."""
+    coding = next((value for name, value in old.headers if name == "content-encoding"), "")
+    body = decode(old.payload, coding, limit_bytes)
+    if isinstance(body, Failure):
+        return body
+    answer = Answer(
+        old.url, "page", old.status, old.headers, body, started_s=old.fetched_s, ended_s=old.fetched_s, address=""
+    )
+    result = read_outcome(errand, answer, SiteIndex(sites))
+    assert isinstance(result, Fetched)
+    result = replace(result, payload_digest=digest(old.payload))
+    exchange = Exchange(old.url, old.fetched_s, b"", _head(old), old.payload, "")
+    return Replayed(result, answer_record(exchange, old.source)[1])
+
+
+def _head(old: Old) -> bytes:
+    known = {status.value: status.phrase for status in HTTPStatus}
+    lines = [f"HTTP/1.1 {old.status} {known.get(old.status, '')}", *(f"{name}: {value}" for name, value in old.headers)]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")

@@ -1,0 +1,156 @@
+"""What the operator does to his sites: the same orders, whether a running keeper carries them out or the command line.
+
+An order is checked as a whole before anything is written, and what was done is written into the state's log of actions.
+Secrets are never in an order: a site only names the place where they are.
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from vedette.discover.scope import SiteIndex, in_scope
+from vedette.edges.book import Action, SiteRow
+from vedette.edges.state import State
+from vedette.errors import SiteError
+from vedette.facts import Refusal, Site, origin_of, partition_of
+
+__all__ = ["AddSite", "ImportSites", "PauseSite", "RemoveSite", "SetSite", "SiteOrder", "carry_out"]
+
+LAST_FRONT = 7
+
+
+@dataclass(frozen=True, slots=True)
+class AddSite:
+    """A site that is not there yet."""
+
+    site: Site
+
+
+@dataclass(frozen=True, slots=True)
+class SetSite:
+    """Other settings for a site: fields of ``facts.Site`` with their new values, and as they were typed."""
+
+    start: str
+    changes: Mapping[str, object]
+    typed: str
+
+
+@dataclass(frozen=True, slots=True)
+class PauseSite:
+    """Nothing is asked of a site until it is resumed; or it is."""
+
+    start: str
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveSite:
+    """A site is no longer crawled; its pages stay unless they are to go as well."""
+
+    start: str
+    with_pages: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSites:
+    """Sites as they were written out: those that are there get these settings, the others are added."""
+
+    sites: tuple[tuple[Site, bool], ...]
+
+
+SiteOrder = AddSite | SetSite | PauseSite | RemoveSite | ImportSites
+
+
+def carry_out(order: SiteOrder, state: State, now_s: float) -> str:
+    """Write it into the state, as one change that the caller commits; what was done, in one line."""
+    if not state.db.in_transaction:
+        state.db.execute("BEGIN IMMEDIATE")
+    rows = {row.site.start: row for row in state.book.sites()}
+    if isinstance(order, AddSite):
+        done = _add(order, state, rows, now_s)
+    elif isinstance(order, ImportSites):
+        done = _import(order, state, rows, now_s)
+    elif isinstance(order, RemoveSite):
+        done = _remove(order, state, rows)
+    else:
+        done = _change(order, state, rows)
+    _reconsider(state)
+    state.book.log_action(Action(now_s, f"sites: {done}"))
+    return done
+
+
+def _add(order: AddSite, state: State, rows: Mapping[str, SiteRow], now_s: float) -> str:
+    start = order.site.start
+    if start in rows:
+        raise SiteError(f'{start} is there already: change it with "vedette sites set {start} …"')
+    state.book.keep_site(SiteRow(order.site, paused=False, added_s=now_s))
+    return f"added {start}{_confirmed(order.site)}"
+
+
+def _import(order: ImportSites, state: State, rows: Mapping[str, SiteRow], now_s: float) -> str:
+    for site, paused in order.sites:
+        known = rows.get(site.start)
+        state.book.keep_site(SiteRow(site, paused, known.added_s if known else now_s))
+    new = sum(site.start not in rows for site, _ in order.sites)
+    owned = "".join(_confirmed(site) for site, _ in order.sites)
+    return f"imported {len(order.sites)} ({new} new){owned}"
+
+
+def _change(order: SetSite | PauseSite, state: State, rows: Mapping[str, SiteRow]) -> str:
+    row = _named(order.start, rows)
+    if isinstance(order, PauseSite):
+        state.book.keep_site(replace(row, paused=order.paused))
+        return f"{'paused' if order.paused else 'resumed'} {order.start}"
+    changes: Any = order.changes
+    site = replace(row.site, **changes)
+    state.book.keep_site(replace(row, site=site))
+    return f"set {order.typed} of {order.start}{_confirmed(site) if 'ignore_robots' in changes else ''}"
+
+
+def _remove(order: RemoveSite, state: State, rows: Mapping[str, SiteRow]) -> str:
+    row = _named(order.start, rows)
+    state.book.drop_site(order.start)
+    if not order.with_pages:
+        return f"removed {order.start}; its pages are kept"
+    others = SiteIndex([other.site for other in rows.values() if other is not row])
+    forgotten = _forget_pages(state, row.site, others)
+    return f"removed {order.start} and what was kept of {forgotten} URL{'' if forgotten == 1 else 's'}"
+
+
+def _forget_pages(state: State, site: Site, others: SiteIndex) -> int:
+    """URLs stay known, so that ids never change; without a page they wait, and are refused when their turn comes."""
+    partition = partition_of(origin_of(site.start).host)
+    ids = [
+        id_ for id_, url in state.book.urls_of(partition) if in_scope(url, site) is None and others.site_of(url) is None
+    ]
+    state.book.forget(ids, pages=True)
+    state.urls.again(ids, LAST_FRONT)
+    return len(ids)
+
+
+def _reconsider(state: State) -> None:
+    """URLs that no site took, and one takes now, wait again."""
+    sites = SiteIndex([row.site for row in state.book.sites()])
+    noted = state.book.urls_noted(str(Refusal.OUT_OF_SCOPE))
+    ids = [id_ for id_, url in noted if sites.site_of(url) is not None]
+    if ids:
+        state.book.forget(ids, pages=False)
+        state.urls.again(ids, LAST_FRONT)
+
+
+def _named(start: str, rows: Mapping[str, SiteRow]) -> SiteRow:
+    if start not in rows:
+        raise SiteError(f"{start} is no site of this folder; {_advice(start, rows)}")
+    return rows[start]
+
+
+def _advice(start: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(start, known, 1, cutoff=0.75)
+    return f"did you mean {near[0]}?" if near else '"vedette sites list" shows them'
+
+
+def _confirmed(site: Site) -> str:
+    return (
+        f" (robots.txt of {site.start} is ignored: confirmed as the operator's own site)" if site.ignore_robots else ""
+    )

@@ -1,0 +1,223 @@
+"""What a host is asked for next: the front queues propose, sites and robots.txt dispose.
+
+URLs are drawn from a host's front queues with a bias towards the better ones, and leased. Each is then judged: it may
+be asked for, or it is refused for good, or it waits again because its robots.txt cannot be had or its site is paused.
+What waits again does not keep the rest of its host waiting; only where nothing else is left does the host pause.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Protocol
+
+import numpy as np
+
+from vedette.decide import Floats, rng_for
+from vedette.facts import Origin, Refusal, origin_of
+from vedette.fetch import robots_state
+from vedette.order.fronts import ORDERS, front_of
+from vedette.order.unseen import Unseen
+from vedette.ring.hosts import Hosts
+from vedette.ring.kept import KeptHost
+from vedette.ring.orders import Copy, Errand
+from vedette.ring.ports import Book, Leased, PageRow, Told, Urls
+from vedette.ring.robots_files import errand_for
+
+__all__ = ["Chooser"]
+
+WISHED = 1e9
+# How many batches in which nothing may be asked for are looked at in one turn, and when the next ones are.
+LOOKS = 8
+LOOK_AGAIN_S = 60.0
+
+
+class Refuses(Protocol):
+    """How a URL comes to its end without a request."""
+
+    def __call__(self, id_: int, refusal: Refusal, why: str, worker: int, now_s: float) -> None:
+        """Refuse a leased URL for good."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A URL that was leased, and what it is worth now."""
+
+    leased: Leased
+    worth: float
+
+
+class Chooser:
+    """Leases URLs and judges them; ``hops`` are the redirects that led to a URL, where any did."""
+
+    def __init__(
+        self,
+        hosts: Hosts,
+        urls: Urls,
+        book: Book,
+        refuse: Refuses,
+        put_back: Callable[[Iterable[int], int], None],
+    ) -> None:
+        self._hosts = hosts
+        self._urls = urls
+        self._book = book
+        self._refuse = refuse
+        self._put_back = put_back
+        self._draws = 0
+        self.hops: dict[int, int] = {}
+
+    def told(self, urls: Sequence[str], hosts: Sequence[int], depth: int, front: int | None) -> Told:
+        """Links of one depth, with their front queue: what the order policy says, unless somebody says otherwise."""
+        priority = self._front(depth) if front is None else front
+        return Told(urls, hosts, [depth] * len(urls), [priority] * len(urls))
+
+    def choose(self, host: KeptHost, worker: int, now_s: float, until_s: float, most: int | None) -> tuple[Errand, ...]:
+        """Errands to a host that may be asked; its ``errands`` are what must be known before, ``paused_s`` says when.
+
+        ``most`` is how many pages may be asked for beside what somebody waits for.
+        """
+        open_s = self._hosts.open_s(host, now_s)
+        if open_s > now_s:
+            self._pause(host, open_s)
+            return ()
+        files = self._hosts.files
+        unknown, wait_s = files.unknown(host), files.wait_s(host, now_s)
+        if unknown or wait_s is not None:
+            self._ask_robots(host, unknown)
+            self._pause(host, wait_s or 0.0)
+            return ()
+        for _ in range(LOOKS):
+            wanted, leased = self._drawn(host, worker, until_s, most)
+            given, later = self._judged(host, leased, worker, now_s)
+            if given or host.robots_wait or len(leased) < max(wanted, 1):
+                break
+        if given or not later:
+            self._pause(host, 0.0)
+        else:
+            self._pause(host, min(later) if len(leased) < wanted else min(*later, now_s + LOOK_AGAIN_S))
+        return given
+
+    def _pause(self, host: KeptHost, until_s: float) -> None:
+        host.paused_s = until_s
+        host.robots_trouble = self._hosts.files.why(host) if until_s else ""
+
+    def _ask_robots(self, host: KeptHost, origins: Iterable[Origin]) -> None:
+        for origin in origins:
+            if origin not in host.robots_wait:
+                host.robots_wait[origin] = None
+                host.errands.append(errand_for(origin, self._hosts.files.of(origin)))
+
+    # propose
+
+    def _front(self, depth: int) -> int:
+        """The front queue of a URL that was named once, just now."""
+        ordering = ORDERS[self._hosts.rules.order]
+        worth = self._worth(Unseen(np.array([depth]), np.zeros(1, np.int64), np.ones(1, np.int64)))
+        return int(front_of(worth, ordering.best, ordering.worst)[0])
+
+    def _worth(self, batch: Unseen) -> Floats:
+        policy = ORDERS[self._hosts.rules.order].policy
+        rng = rng_for(self._hosts.rules.seed, f"order/{policy.name}/{self._draws}")
+        return policy.worth(policy.start(None), batch, 0.0, rng)
+
+    def _drawn(self, host: KeptHost, worker: int, until_s: float, most: int | None) -> tuple[int, list[_Drawn]]:
+        """How many were wanted, and those that there were: what somebody waits for comes first."""
+        wished = self._hosts.to_grant(host)
+        room = self._room(host, wished, most)
+        self._draws += 1
+        rng = rng_for(self._hosts.rules.seed, f"lease/{self._draws}")
+        leased = self._urls.lease([host.id] * wished, worker, until_s)
+        leased += self._urls.lease([host.id] * (room * self._sample(room)), worker, until_s, rng)
+        drawn = self._ranked(host, leased)
+        best, rest = drawn[: wished + room], drawn[wished + room :]
+        if rest:
+            self._put_back([one.leased.id for one in rest], worker)
+        return wished + room, best
+
+    def _room(self, host: KeptHost, wished: int, most: int | None) -> int:
+        if self._hosts.rules.only_wished:
+            return 0
+        room = self._hosts.batch(host) - len(host.out) - wished
+        return max(room if most is None else min(room, most), 0)
+
+    def _sample(self, room: int) -> int:
+        """One is chosen of so many: where worth grows while a URL waits, its place in a queue does not say it all."""
+        rules = self._hosts.rules
+        return max(1, min(ORDERS[rules.order].sample, rules.lease_most // max(room, 1)))
+
+    def _ranked(self, host: KeptHost, leased: list[Leased]) -> list[_Drawn]:
+        """By what they are worth now, the best first."""
+        ids = np.array([one.id for one in leased], np.uint32)
+        depths = np.array([one.depth for one in leased], np.int64)
+        named = self._urls.times_named(ids).astype(np.int64)
+        worths = self._worth(Unseen(depths, ids.astype(np.int64), named)).tolist()
+        drawn = [
+            _Drawn(one, WISHED if one.id in host.wishes else worth) for one, worth in zip(leased, worths, strict=True)
+        ]
+        return sorted(drawn, key=lambda one: -one.worth)
+
+    # dispose
+
+    def _judged(
+        self, host: KeptHost, drawn: list[_Drawn], worker: int, now_s: float
+    ) -> tuple[tuple[Errand, ...], list[float]]:
+        """The errands among them, and until when those wait that may not be asked for now."""
+        copies = self._book.copies([one.leased.id for one in drawn])
+        verdicts = [self._verdict(host, one, copies.get(one.leased.id), worker, now_s) for one in drawn]
+        given = tuple(verdict for verdict in verdicts if isinstance(verdict, Errand))
+        return given, [verdict for verdict in verdicts if isinstance(verdict, float)]
+
+    def _verdict(
+        self, host: KeptHost, one: _Drawn, copy: PageRow | None, worker: int, now_s: float
+    ) -> Errand | float | None:
+        """The errand for a leased URL; or when it may be looked at again; or None: refused, or it waits for a file."""
+        id_, url = one.leased.id, one.leased.url
+        site = self._hosts.sites.site_of(url)
+        if site is None:
+            return self._unsited(id_, url, worker, now_s)
+        if site.ignore_robots and not self._hosts.is_astray(host):
+            return _errand(host, one, copy, self.hops.get(id_, 0), inf)
+        origin = origin_of(url)
+        host.origins[origin] = None
+        state = self._hosts.files.of(origin)
+        verdict = robots_state.verdict(state, url, now_s)
+        if isinstance(verdict, robots_state.Disallowed):
+            self._refuse(id_, Refusal.ROBOTS, f"{Refusal.ROBOTS}: {verdict.rule}", worker, now_s)
+            return None
+        if isinstance(verdict, robots_state.Allowed) and not self._hosts.is_astray(host):
+            return _errand(host, one, copy, self.hops.get(id_, 0), state.until_s)
+        self._put_back([id_], worker)
+        if isinstance(verdict, robots_state.Ask):
+            self._ask_robots(host, [origin])
+            return None
+        return verdict.until_s if isinstance(verdict, robots_state.Wait) else now_s
+
+    def _unsited(self, id_: int, url: str, worker: int, now_s: float) -> float | None:
+        """A URL of a paused site waits until sites change; one that no site takes any more is refused."""
+        if self._hosts.paused.site_of(url) is not None:
+            self._put_back([id_], worker)
+            return inf
+        self._refuse(id_, Refusal.OUT_OF_SCOPE, str(Refusal.OUT_OF_SCOPE), worker, now_s)
+        return None
+
+
+def _errand(host: KeptHost, one: _Drawn, copy: PageRow | None, hops: int, valid_until_s: float) -> Errand:
+    """Conditional where a copy is at hand; one that is no longer archived is asked for whole."""
+    leased = one.leased
+    at_hand = (
+        Copy(copy.etag, copy.last_modified, copy.digest, copy.payload_digest, copy.fetched_s)
+        if copy and copy.digest and copy.place
+        else None
+    )
+    pairs = (("if-none-match", at_hand.etag), ("if-modified-since", at_hand.last_modified)) if at_hand else ()
+    return Errand(
+        leased.id,
+        host.name,
+        leased.url,
+        "page",
+        one.worth,
+        leased.depth,
+        hops,
+        headers=tuple((name, value) for name, value in pairs if value),
+        copy=at_hand,
+        valid_until_s=valid_until_s,
+    )

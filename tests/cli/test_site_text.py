@@ -1,0 +1,95 @@
+"""Settings of sites as people write them: what is written is read back, and what is wrong is named."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.cli.site_text import changes_of, read_sites, write_sites
+from vedette.errors import UsageError
+from vedette.facts import ScopeKind, Site
+
+PATTERN = st.text(st.characters(codec="utf-8"), max_size=20).map(lambda text: f"/{text}")
+SCOPE: st.SearchStrategy[ScopeKind] = st.sampled_from(["prefix", "host", "domain"])
+SITE = st.builds(
+    Site,
+    start=st.sampled_from(
+        ["https://example.org/", "http://127.0.0.1:8080/docs/", "https://xn--bcher-kva.example/a?b=1"]
+    ),
+    scope=SCOPE,
+    include=st.lists(PATTERN, max_size=3).map(tuple),
+    exclude=st.lists(PATTERN, max_size=3).map(tuple),
+    sort_parameters=st.booleans(),
+    drop_parameters=st.lists(st.text("abc_*", min_size=1, max_size=5), max_size=3).map(tuple),
+    delay_s=st.none() | st.integers(0, 10**7).map(lambda ms: ms / 1000),
+    hours=st.sampled_from(["", "22:00-06:00", "00:00-05:00, 12:00-13:00"]),
+    bytes_per_s=st.none() | st.integers(1, 10**12).map(float),
+    ignore_robots=st.booleans(),
+    allow_private=st.booleans(),
+    secrets=st.sampled_from(["", "env:TOKEN", "file:/etc/vedette/wiki"]),
+)
+
+
+@given(st.lists(st.tuples(SITE, st.booleans()), max_size=4))
+def test_what_export_writes_import_reads(sites: list[tuple[Site, bool]]) -> None:
+    """Every setting of every site survives the way through TOML, whatever characters its patterns have."""
+    assert read_sites(write_sites(sites), "sites.toml") == tuple(sites)
+
+
+def complaint(text: str) -> str:
+    """What is wrong with a file; nothing if it can be read."""
+    try:
+        read_sites(text, "x")
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+@given(st.text(max_size=200))
+def test_no_text_breaks_the_reader(text: str) -> None:
+    """A file of anything is either a list of sites or a wrong usage, told in one line."""
+    assert "\n" not in complaint(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[site]]\nscope = 'host'", "start"),
+        ("[[site]]\nstart = 'example.org'\ndelai = '2s'", "did you mean delay?"),
+        ("[[site]]\nstart = 'example.org'\ndelay = 2", "delay"),
+        ("[[site]]\nstart = 'example.org'\nignore_robots = true", "I-OWN-THIS-SITE"),
+        ("[[site]]\nstart = 'example.org'\nscope = 'planet'", "prefix, host, domain"),
+        ("[[site]]\nstart = 'example.org'\ninclude = 'docs'", "list"),
+        ("[[site]]\nstart = 'example.org'\ninclude = ['docs']", "begin it with /"),
+        ("[[site]]\nstart = 'example.org'\nhours = 'night'", "22:00-06:00"),
+        ("[[site]]\nstart = 'example.org'\nsecrets = 'hunter2'", "env:NAME"),
+        ("[[sites]]\nstart = 'example.org'", "[[site]]"),
+        ("site = 3", "[[site]]"),
+        ("[[site]", "TOML"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_what_to_write(text: str, said: str) -> None:
+    """The message names the file, the site and the right word; it never repeats what may be a secret."""
+    with pytest.raises(UsageError) as error:
+        read_sites(text, "sites.toml")
+    assert "sites.toml" in str(error.value)
+    assert said in str(error.value)
+    assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["delay"], "delay=VALUE"),
+        (["delay=2"], "2s"),
+        (["dely=2s"], "did you mean delay?"),
+        (["colour=red"], "known are scope"),
+        (["allow_private=perhaps"], "yes or no"),
+        (["ignore_robots=yes"], "I-OWN-THIS-SITE"),
+        (["bytes_per_s=0B"], "above 0"),
+    ],
+)
+def test_a_wrong_change_is_refused_with_what_to_write(words: list[str], said: str) -> None:
+    """Each mistake on the command line has its own advice."""
+    with pytest.raises(UsageError) as error:
+        changes_of(words)
+    assert said in str(error.value)

@@ -1,0 +1,120 @@
+"""Data folders with something in them, written through the doors that a crawl uses."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from typing import Self
+
+import xxhash
+
+from vedette.edges.book import Action, SiteRow
+from vedette.edges.state import State, hold, open_state
+from vedette.edges.warc import Exchange, WarcWriter, digest
+from vedette.facts import Origin, Site, origin_of
+from vedette.fetch.robots_state import UNKNOWN, RobotsAnswered, observe
+from vedette.ring.orders import Place
+from vedette.ring.ports import Fate, PageRow, Told
+
+NOW_S = 1_800_000_000.0
+DAY_S = 86_400.0
+HOST = "www.example.org"
+SITE = Site(f"https://{HOST}/", exclude=("/private/",), delay_s=2.5)
+URLS = tuple(f"https://{HOST}/{name}" for name in ("", "a?b=c", "private/", "broken", "later"))
+BODIES = ("<title>Grüße</title><a href=/a?b=c>a</a>".encode() * 20, b"\x00\xff" * 50)
+ROBOTS = observe(UNKNOWN, RobotsAnswered(NOW_S - 1, 200, b"User-agent: *\nDisallow: /private/\n", 0, ()), "vedette")
+ORIGIN = Origin("https", HOST, 443)
+
+
+@contextmanager
+def opened(folder: Path, now_s: float = NOW_S) -> Iterator[State]:
+    """The state of a folder, held and closed cleanly."""
+    with hold(folder):
+        state = open_state(folder, "test", now_s)
+        try:
+            yield state
+        except BaseException:
+            state.db.close()
+            raise
+        state.close(clean=True)
+
+
+@dataclass
+class Fetches:
+    """Fetches pages into an open state, as a worker and its keeper would."""
+
+    state: State
+    name: str = "w0"
+    rotate_bytes: int = 1_000_000_000
+    writer: WarcWriter = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.writer = WarcWriter(self.state.folder / "warc", self.name, "test", rotate_bytes=self.rotate_bytes)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.writer.close()
+
+    def know(self, *urls: str, at_s: float = NOW_S) -> None:
+        """URLs become known and wait."""
+        hosts = self.state.urls.host_ids([origin_of(url).host for url in urls])
+        self.state.urls.add(Told(urls, hosts, [1] * len(urls), [2] * len(urls)), at_s)
+
+    def end(self, url: str, fate: Fate) -> int:
+        """A URL that waits ends so; its id."""
+        urls = self.state.urls
+        (id_,) = urls.find([url]).tolist()
+        (host,) = urls.host_ids([origin_of(url).host])
+        held = [one.id for one in urls.lease([host] * urls.waiting(host), 0, inf)]
+        urls.acknowledge([id_], fate, 0)
+        urls.put_back([other for other in held if other != id_], 0)
+        return int(id_)
+
+    def page(self, url: str, body: bytes, at_s: float = NOW_S, status: int = 200) -> PageRow:
+        """A page is fetched: archived, kept, acknowledged and committed."""
+        self.know(url)
+        id_ = self.end(url, Fate.FETCHED)
+        head = b"HTTP/1.1 %d OK\r\nContent-Type: text/html\r\n\r\n" % status
+        stood = self.writer.append(Exchange(url, at_s, b"GET / HTTP/1.1\r\n\r\n", head, body, "192.0.2.1"))
+        row = PageRow(
+            id_,
+            self.state.urls.host_ids([origin_of(url).host])[0],
+            status,
+            "page",
+            at_s,
+            at_s,
+            title="a title",
+            content_type="text/html",
+            etag='"1"',
+            last_modified="",
+            digest=xxhash.xxh3_128_hexdigest(body),
+            payload_digest=digest(body),
+            location="",
+            body_bytes=len(body),
+            place=Place(stood.file, stood.offset, stood.length),
+            interval_s=DAY_S,
+            due_s=at_s + DAY_S,
+        )
+        self.state.book.keep_page(row, [URLS[1], URLS[4]])
+        self.state.book.acknowledge_archive(self.writer.flush(), at_s)
+        self.state.commit()
+        return row
+
+
+def write_sample(folder: Path) -> None:
+    """The folder that is kept as the sample of format 2."""
+    with opened(folder) as state:
+        book = state.book
+        book.keep_site(SiteRow(SITE, paused=True, added_s=NOW_S))
+        with Fetches(state) as fetches:
+            fetches.know(*URLS)
+            for url, body in zip(URLS, BODIES, strict=False):
+                fetches.page(url, body)
+            book.note(fetches.end(URLS[2], Fate.REFUSED), "disallowed by robots.txt: Disallow: /private/", NOW_S)
+            book.note(fetches.end(URLS[3], Fate.FAILED), "too slow", NOW_S)
+        book.keep_robots(ORIGIN, ROBOTS)
+        book.keep_host(HOST, NOW_S + 5, 1, "status 503")
+        book.log_action(Action(NOW_S, f"added {SITE.start}"))

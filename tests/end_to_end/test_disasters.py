@@ -1,0 +1,113 @@
+"""Clocks that jump and resolvers that fail: nothing is lost, it is said, and it goes on."""
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from tests.tree_child import settings_for
+from tests.tree_runs import Run, open_run, patiently
+from tests.tree_worlds import plain_town
+
+from vedette.edges.clock import real_clock
+from vedette.edges.post import Gone
+from vedette.edges.state import open_state
+from vedette.facts import Failure
+from vedette.live.commands import Call
+from vedette.live.keeper import KeeperProcess
+from vedette.live.supervisor import ask_keeper
+
+HOUR_S = 3600.0
+DAY_S = 86_400.0
+HOSTS = 4
+
+# A system clock that is put back an hour two seconds after the start, for every process of the tree.
+STEPPED = """
+import sys, time
+true, began = time.time, time.monotonic()
+time.time = lambda: true() - (3600.0 if time.monotonic() - began > 2.0 else 0.0)
+from vedette.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def crawled(run: Run, *program: str) -> subprocess.CompletedProcess[str]:
+    """A crawl to its end, of the real program or of a stand-in."""
+    command = run.command()
+    command[1:3] = program or command[1:3]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+
+
+def has_all(run: Run) -> bool:
+    """Whether the state has every page of the town."""
+    return sorted(run.pages()) == sorted(plain_town(HOSTS).urls())
+
+
+def test_a_clock_put_back_an_hour_meanwhile_changes_nothing(tmp_path: Path) -> None:
+    """The crawl goes on at its pace, politely, and ends with every page."""
+    with open_run("plain_town", HOSTS, tmp_path, speed=2.0) as run:
+        done = crawled(run, "-c", STEPPED)
+        assert done.returncode == 0, done.stderr
+        assert has_all(run)
+        assert [each.detail for each in run.verdict().violations] == []
+
+
+def test_a_clock_put_back_an_hour_between_crawls_costs_no_hour(tmp_path: Path) -> None:
+    """Hosts rest as long as was left when the last crawl ended, by whatever clock; it says that the clock is behind."""
+    with open_run("plain_town", HOSTS, tmp_path, speed=2.0) as run:
+        subprocess.run(run.command("--pages", "5"), capture_output=True, timeout=60, check=True)
+        put_forward(run.data, HOUR_S)
+        done = crawled(run)
+        assert done.returncode == 0, done.stderr
+        assert "the clock is" in done.stderr
+        assert "behind the last run" in done.stderr
+        assert has_all(run)
+        assert [each.detail for each in run.verdict().violations] == []
+
+
+def put_forward(data: Path, by_s: float) -> None:
+    """Make a folder look as if its last crawl had run when clocks were that far ahead."""
+    with closing(sqlite3.connect(data / "state.db")) as db, db:
+        db.execute("UPDATE host_state SET ready_s = ready_s + ?", (by_s,))
+        db.execute("UPDATE life SET value = cast(value AS REAL) + ? WHERE what = 'clock_s'", (by_s,))
+
+
+def test_a_rest_of_years_becomes_a_day(tmp_path: Path) -> None:
+    """What no host asks for, and only a clock gone wrong can have written, does not bind for ever."""
+    with open_run("plain_town", HOSTS, tmp_path, speed=2.0) as run:
+        run.data.mkdir()
+        settings = settings_for(run.folder, str(real_clock()), 300.0)
+        first = open_state(run.data, "test", settings.clock.wall())
+        first.urls.host_ids(["good0000.test"])
+        first.book.keep_host("good0000.test", settings.clock.now() + 1000 * DAY_S, 0, "")
+        first.close(clean=True)
+        process = KeeperProcess(settings, open_state(run.data, "test", settings.clock.wall()))
+        process._begin()
+        left_s = process.keeper.hosts["good0000.test"].ready_s - settings.clock.now()
+        process.close()
+        assert 0 < left_s <= DAY_S
+
+
+def test_a_resolver_that_fails_for_ten_minutes_loses_nothing(tmp_path: Path) -> None:
+    """No URL fails for it, the reason is told, it is asked ever less often; when it answers, every page comes."""
+    with open_run("plain_town", HOSTS, tmp_path, speed=60.0) as run:
+        command = [sys.executable, "-m", "tests.tree_child", str(run.folder), f"--clock={run.web.clock}"]
+        with subprocess.Popen([*command, "--outage=600"], stdout=subprocess.PIPE, text=True) as process:
+            patiently(lambda: status(run).get("hosts_waiting") == {str(Failure.RESOLVER): HOSTS})
+            told = status(run)
+            out, _ = process.communicate(timeout=60)
+        assert told["failures"] == {}
+        assert told["urls_waiting"] == HOSTS
+        assert process.returncode == 0
+        assert HOSTS < int(out.split()[1]) < 10 * HOSTS
+        assert has_all(run)
+        assert [each.detail for each in run.verdict().violations] == []
+
+
+def status(run: Run) -> dict[str, object]:
+    """What a keeper tells about itself; nothing if it is not there."""
+    try:
+        return ask_keeper(run.data, Call("status"))
+    except (OSError, Gone):
+        return {}

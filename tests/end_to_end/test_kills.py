@@ -1,0 +1,79 @@
+"""Kill -9 at random moments, of workers, keeper and the whole tree in turn: nothing is lost, little is repeated."""
+
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from tests.tree_runs import PROVE, Run, children, kill_all, open_run, patiently
+from tests.tree_worlds import kill_town
+
+from vedette.decide import rng_for
+
+HOSTS = 100 if PROVE else 12
+KILLS = 50 if PROVE else 6
+SPEED = 300.0
+MOST_REPEATED_PER_KILL = 40
+
+Victim = Literal["worker", "keeper", "tree"]
+VICTIMS: tuple[Victim, ...] = ("worker", "keeper", "tree")
+
+
+def kill(process: subprocess.Popen[bytes], victim: Victim, rng: np.random.Generator) -> None:
+    """One process of the tree, or all of it."""
+    if victim == "tree":
+        kill_all(process)
+        return
+    named = children(process.pid)
+    wanted = [pid for name, pid in sorted(named.items()) if name.startswith("vedette w") == (victim == "worker")]
+    with suppress(ProcessLookupError):
+        os.kill(wanted[int(rng.integers(len(wanted)))], signal.SIGKILL)
+
+
+def is_whole_or_over(process: subprocess.Popen[bytes]) -> bool:
+    """Whether keeper and both workers are there, or the crawl has ended."""
+    return process.poll() is not None or len(children(process.pid)) == 3
+
+
+def crawl_with_kills(run: Run, kills: int, rng: np.random.Generator) -> int:
+    """Crawl to the end through that many kills; how many fell while there was something to lose."""
+    process = run.start()
+    for number in range(kills):
+        patiently(partial(is_whole_or_over, process))
+        time.sleep(float(rng.uniform(0.05, 1.2)))
+        if process.poll() is not None:
+            return number
+        kill(process, VICTIMS[number % len(VICTIMS)], rng)
+        if VICTIMS[number % len(VICTIMS)] == "tree":
+            process = run.start()
+    assert process.wait(300) == 0
+    return kills
+
+
+def passes(command: list[str]) -> None:
+    """A checker of archives finds nothing to complain about."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_page_is_fetched_and_archived_once_whatever_is_killed(tmp_path: Path) -> None:
+    """After all kills each page is in the state and once in a valid archive, and few requests were made twice."""
+    with open_run("kill_town", HOSTS, tmp_path, speed=SPEED) as run:
+        kills = crawl_with_kills(run, KILLS, rng_for(2, "kills/moments"))
+        assert kills == KILLS, "the crawl was over too soon to be killed as often"
+        judged = run.verdict()
+        wanted = sorted(kill_town(HOSTS).urls())
+        pages, archived = run.pages(), run.archived()
+        assert sorted(pages) == wanted
+        assert [url for url in wanted if pages[url][0] != 200] == []
+        assert {url: [place[1:]] for url, place in pages.items()} == archived
+        assert run.repeated() <= MOST_REPEATED_PER_KILL * kills
+        passes(["warcio", "check", *map(str, run.files())])
+        for file in run.files():
+            passes(["fastwarc", "check", "-q", str(file)])
+        assert [each.detail for each in judged.violations] == []

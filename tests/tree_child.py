@@ -1,0 +1,111 @@
+"""A process tree over a folder of ``tree_runs``, with a lease that a test chooses: ``python -m tests.tree_child``.
+
+What the supervisor says comes on standard output, a line each; SIGTERM ends it. With ``--outage`` there is a keeper
+and a worker, and for that many world seconds the keeper's resolver answers nothing; it ends when all pages are there.
+"""
+
+import argparse
+import os
+import signal
+import socket
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from vedette import __version__
+from vedette.config import load
+from vedette.discover.scope import read_site
+from vedette.edges.clock import read_clock
+from vedette.edges.dns import Lookup, Resolver
+from vedette.edges.state import hold, open_state
+from vedette.facts import Failure
+from vedette.fetch.connect import read_detour
+from vedette.fetch.request import user_agent
+from vedette.live.keeper import SOCKET, KeeperProcess
+from vedette.live.settings import LiveSettings
+from vedette.live.supervisor import Tree
+from vedette.live.worker import run_worker
+
+
+def settings_for(folder: Path, clock: str, lease_wall_s: float) -> LiveSettings:
+    """What ``vedette crawl`` makes of the same folder, but for clock and lease."""
+    lines = (folder / "hosts.txt").read_text().splitlines()
+    return LiveSettings(
+        config=load(folder / "vedette.toml"),
+        clock=read_clock(clock),
+        folder=folder / "data",
+        agent=user_agent(__version__, ""),
+        sites=tuple(read_site(f"http://{line.partition(':')[0]}/") for line in lines),
+        detours=tuple(map(read_detour, lines)),
+        allow_private=True,
+        workers=2,
+        lease_wall_s=lease_wall_s,
+    )
+
+
+class Outage(Resolver):
+    """A resolver that does not answer before a world time, and after that knows where the detours lead."""
+
+    def __init__(self, settings: LiveSettings, until_s: float) -> None:
+        super().__init__()
+        self._clock, self._until_s = settings.clock, until_s
+        self._addresses = {detour.host: detour.to.address for detour in settings.detours}
+        self.asked = 0
+
+    def ask(self, host: str) -> None:
+        """Answered at once, one way or the other."""
+        self.asked += 1
+        self.pending += 1
+        known = self._clock.now() >= self._until_s
+        self._answers.put(Lookup(host, (self._addresses[host],)) if known else Lookup(host, (), Failure.RESOLVER))
+
+
+def crawl_through_outage(settings: LiveSettings, outage_s: float) -> None:
+    """The keeper has no detours and must look hosts up; the worker finds them at the world's port all the same."""
+    worker = os.fork()
+    if worker == 0:
+        while not (settings.folder / SOCKET).exists():
+            time.sleep(0.02)
+        os._exit(run_worker(settings, 0))
+    state = open_state(settings.folder, socket.gethostname(), settings.clock.wall())
+    resolver = Outage(settings, settings.clock.now() + outage_s)
+    keeper = KeeperProcess(replace(settings, detours=()), state, resolver)
+    keeper.run()
+    keeper.close()
+    os.waitpid(worker, 0)
+    sys.stdout.write(f"asked {resolver.asked} times\n")
+
+
+def supervise(settings: LiveSettings) -> None:
+    """A whole tree, until SIGTERM."""
+    wanted: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: wanted.append(number))
+    tree = Tree(settings)
+    tree.start()
+    while not wanted:
+        sys.stdout.writelines(f"{words}\n" for words in tree.tend())
+        sys.stdout.flush()
+        time.sleep(0.02)
+    tree.hurry()
+    tree.stop()
+
+
+def main() -> None:
+    """What the arguments say."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--clock", required=True)
+    parser.add_argument("--lease", type=float, default=300.0)
+    parser.add_argument("--outage", type=float)
+    options = parser.parse_args()
+    settings = settings_for(options.folder, options.clock, options.lease)
+    with hold(settings.folder):
+        if options.outage is None:
+            supervise(settings)
+        else:
+            crawl_through_outage(replace(settings, workers=1), options.outage)
+
+
+if __name__ == "__main__":
+    main()

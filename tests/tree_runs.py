@@ -1,0 +1,168 @@
+"""The real program over a world of ``tree_worlds``: started, watched by /proc, killed, and judged by what it left."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vedette.edges.book import StateBook
+from vedette.lab.access_log import Entry, read_log
+from vedette.lab.judge import Verdict, judge
+from vedette.lab.worlds.made.server import ServerHandle, start_server
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    # On import the library warns of the old names that it keeps itself.
+    from fastwarc.warc import ArchiveIterator, response, revisit
+
+__all__ = ["PROVE", "Run", "children", "kill_all", "open_run", "patiently", "remains"]
+
+PROVE = os.environ.get("VEDETTE_PROVE") == "1"
+SETTINGS = """\
+[crawl]
+delay = "{delay}"
+address_delay = "250ms"
+timeout = "{timeout}"
+connect_timeout = "1s"
+workers = {workers}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A served world and a folder in which crawls of it go on from each other."""
+
+    web: ServerHandle
+    folder: Path
+    speed: float
+    delay_s: float
+
+    @property
+    def data(self) -> Path:
+        """The data folder."""
+        return self.folder / "data"
+
+    def command(self, *more: str) -> list[str]:
+        """``vedette crawl`` of every host."""
+        sites = [f"http://{name}/" for name in self.web.hosts]
+        options = ["--connect-to", f"@{self.folder / 'hosts.txt'}", "--allow-private", "--speed", str(self.speed)]
+        options += ["--config", str(self.folder / "vedette.toml"), "--data", str(self.data), "--json"]
+        return [sys.executable, "-m", "vedette", "crawl", *sites, *options, *more]
+
+    def start(self, *more: str) -> subprocess.Popen[bytes]:
+        """The program in a session of its own; what it says goes to ``said``."""
+        with (self.folder / "said.txt").open("ab") as said, (self.folder / "told.json").open("wb") as told:
+            return subprocess.Popen(self.command(*more), stdout=told, stderr=said, start_new_session=True)
+
+    def told(self) -> dict[str, Any]:
+        """The numbers with which the last crawl ended."""
+        told: dict[str, Any] = json.loads((self.folder / "told.json").read_text())
+        return told
+
+    def said(self) -> str:
+        """What all crawls said to people."""
+        return (self.folder / "said.txt").read_text()
+
+    def entries(self) -> list[Entry]:
+        """What the servers saw, as far as it is written."""
+        return read_log(self.folder / "access.log")[1]
+
+    def verdict(self) -> Verdict:
+        """What the judge says, once the servers have ended."""
+        self.web.stop()
+        header, entries = read_log(self.folder / "access.log")
+        return judge(entries, header, delay_s=self.delay_s, address_delay_s=0.25)
+
+    def repeated(self) -> int:
+        """How many requests for pages were made beyond the first for each."""
+        asked = Counter(entry.url for entry in self.entries() if entry.target != "/robots.txt")
+        return asked.total() - len(asked)
+
+    def pages(self) -> dict[str, tuple[int, str, int]]:
+        """Every page that the state has: status, and where it is archived."""
+        with closing(sqlite3.connect(self.data / "state.db")) as db:
+            rows = list(StateBook(db).pages())
+        return {url: (page.status, page.place.file, page.place.offset) for url, page in rows if page.place}
+
+    def archived(self) -> dict[str, list[tuple[str, int]]]:
+        """Where each page's answers stand in the archive."""
+        places: dict[str, list[tuple[str, int]]] = {}
+        for file in self.files():
+            with file.open("rb") as stream:
+                for record in ArchiveIterator(stream, record_types=response | revisit):
+                    url = record.headers["WARC-Target-URI"]
+                    if not url.endswith("/robots.txt"):
+                        places.setdefault(url, []).append((file.name, record.stream_pos))
+        return places
+
+    def files(self) -> list[Path]:
+        """The files of the archive."""
+        return sorted((self.data / "warc").glob("*.warc.gz"))
+
+
+@contextmanager
+def open_run(
+    world: str,
+    hosts: int,
+    folder: Path,
+    *,
+    speed: float,
+    delay_s: float = 1.0,
+    timeout_s: float = 1.0,
+    workers: int = 2,
+) -> Iterator[Run]:
+    """Serve a world of ``tests.tree_worlds`` for crawls in a folder."""
+    log = folder / "access.log"
+    with start_server(f"tests.tree_worlds:{world}", hosts, speed=speed, log_path=log) as web:
+        (folder / "hosts.txt").write_text("\n".join(web.connect_to_lines()))
+        text = SETTINGS.format(delay=f"{delay_s}s", timeout=f"{timeout_s}s", workers=workers)
+        (folder / "vedette.toml").write_text(text)
+        yield Run(web, folder, speed, delay_s)
+
+
+def children(pid: int) -> dict[str, int]:
+    """The processes that a process started and that live, by the names that they gave themselves."""
+    named = {}
+    with suppress(OSError):
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            with suppress(OSError):
+                if _state(int(child)) not in {"Z", "X"}:
+                    named[Path(f"/proc/{child}/comm").read_text().strip()] = int(child)
+    return named
+
+
+def remains(pids: list[int]) -> list[int]:
+    """Which of these processes still run."""
+    return [pid for pid in pids if _state(pid) not in {"", "Z", "X"}]
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def patiently(holds: Callable[[], object], seconds: float = 30.0) -> None:
+    """Wait until something holds; a machine that is too busy fails loudly, not silently."""
+    until_s = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < until_s, f"not within {seconds} s"
+        time.sleep(0.02)
+
+
+def kill_all(process: subprocess.Popen[bytes]) -> None:
+    """The whole tree at once, as a power cut would."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

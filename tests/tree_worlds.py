@@ -1,0 +1,183 @@
+"""Worlds for the proof that a crawler is polite, loses nothing and waits for nobody; each host has its manners.
+
+Served by name, as ``start_server("tests.tree_worlds:strict_town", 200)``: the number says how many hosts there are.
+A page links to eight further ones and to one that robots.txt disallows. All of it is a function of host, target and
+world time.
+"""
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import Literal
+
+import xxhash
+
+from vedette.facts import Headers
+from vedette.lab.worlds.world import WHOLE, Delivery, Question, Reply, WorldHost
+
+__all__ = ["Manners", "Town", "good_part", "kill_town", "plain_town", "slow_town", "strict_town"]
+
+Trouble = Literal["none", "503", "429", "silent", "slow", "sometimes 429"]
+
+FAN_OUT = 8
+HTML: Headers = (("content-type", "text/html; charset=utf-8"),)
+TEXT: Headers = (("content-type", "text/plain; charset=utf-8"),)
+SILENT = Reply(0, (), b"", Delivery(then="hang"))
+TRICKLE = Delivery(bytes_per_s=20)
+CRAWL_DELAYS_S = (1.1, 1.4, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9, 10, 12, 15, 18, 22, 27, 33, 40)
+FILLER = b"<p>" + b"Nothing is lost, and nobody is hurried. " * 12 + b"</p>"
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How one host behaves; ``robots`` is the trouble with its robots.txt until the world has that age."""
+
+    name: str
+    address: str
+    pages: int
+    crawl_delay_s: float | None = None
+    robots: Trouble = "none"
+    robots_until_s: float = inf
+    page: Trouble = "none"
+
+    @property
+    def is_good(self) -> bool:
+        """Whether every request is answered at once and with what was asked for."""
+        return self.page == "none" and self.robots == "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Town:
+    """Hosts with manners."""
+
+    name: str
+    manners: tuple[Manners, ...]
+    start_s: float = 1_700_000_000.0
+    _by_name: dict[str, Manners] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {each.name: each for each in self.manners})
+
+    def hosts(self) -> tuple[WorldHost, ...]:
+        """Every host, in a fixed order."""
+        return tuple(WorldHost(each.name, each.address) for each in self.manners)
+
+    def urls(self) -> list[str]:
+        """Every page that may be asked for."""
+        return [f"http://{each.name}{_path(number)}" for each in self.manners for number in range(each.pages)]
+
+    def reply(self, question: Question, now_s: float) -> Reply:
+        """What the host's manners say."""
+        manners = self._by_name[question.host]
+        age_s = now_s - self.start_s
+        if question.target == "/robots.txt":
+            trouble = manners.robots if age_s < manners.robots_until_s else "none"
+            return _in_trouble(trouble, question, age_s) or _robots(manners)
+        number = _number(question.target, manners.pages)
+        if number is None:
+            return Reply(404, TEXT, b"no such page\n")
+        return _in_trouble(manners.page, question, age_s) or _page(manners, number)
+
+
+def _in_trouble(trouble: Trouble, question: Question, age_s: float) -> Reply | None:
+    if trouble == "silent":
+        return SILENT
+    if trouble == "slow":
+        return Reply(200, HTML, FILLER, TRICKLE)
+    if trouble == "503":
+        return Reply(503, TEXT, b"come back later\n")
+    if trouble == "429" or (trouble == "sometimes 429" and _draw(question.host, int(age_s // 50)) % 4 == 0):
+        wait_s = 15 + _draw(question.host, int(age_s)) % 40
+        return Reply(429, (*TEXT, ("retry-after", str(wait_s))), b"too much\n")
+    return None
+
+
+def _draw(host: str, number: int) -> int:
+    return xxhash.xxh64_intdigest(f"{host} {number}".encode())
+
+
+def _robots(manners: Manners) -> Reply:
+    delay = f"Crawl-delay: {manners.crawl_delay_s}\n" if manners.crawl_delay_s is not None else ""
+    return Reply(200, TEXT, f"User-agent: *\n{delay}Disallow: /private/\n".encode())
+
+
+def _page(manners: Manners, number: int) -> Reply:
+    further = range(FAN_OUT * number + 1, min(FAN_OUT * number + FAN_OUT + 1, manners.pages))
+    links = "".join(f'<a href="{_path(each)}">{each}</a> ' for each in further)
+    head = f"<!doctype html><title>{manners.name} {number}</title>{links}<a href='/private/{number}'>no</a>"
+    return Reply(200, HTML, head.encode() + FILLER, WHOLE)
+
+
+def _path(number: int) -> str:
+    return f"/p/{number}" if number else "/"
+
+
+def _number(target: str, pages: int) -> int | None:
+    """The number of the page at a path; what robots.txt disallows is there as well, so that asking for it shows."""
+    digits = "0" if target == "/" else target.rpartition("/")[2]
+    if not digits.isdigit() or target not in {_path(int(digits)), f"/private/{digits}"} or int(digits) >= pages:
+        return None
+    return int(digits)
+
+
+def _address(number: int) -> str:
+    return f"127.7.{number // 250}.{number % 250 + 1}"
+
+
+def strict_town(hosts: int) -> Town:
+    """Twenty crawl-delays; every second block of four shares an address; 429s; all troubles of robots.txt."""
+    troubles: list[tuple[Trouble, float]] = [("none", 0.0)] * 20
+    troubles[:6] = [("503", 120.0), ("429", 200.0), ("silent", 150.0), ("503", inf), ("429", inf), ("silent", inf)]
+    manners = []
+    for number in range(hosts):
+        shared = number // 4 % 2 == 0
+        robots, until_s = troubles[number * 7 % len(troubles)]
+        manners.append(
+            Manners(
+                f"h{number:03}.test",
+                _address(number // 4 * 4 if shared else number),
+                pages=400,
+                crawl_delay_s=CRAWL_DELAYS_S[number % len(CRAWL_DELAYS_S)] if number % 11 else None,
+                robots=robots,
+                robots_until_s=until_s,
+                page="sometimes 429" if number % 3 == 0 else "none",
+            )
+        )
+    return Town(f"strict town {hosts}", tuple(manners))
+
+
+def kill_town(hosts: int) -> Town:
+    """Fifty pages a host, two minutes apart: in fast time a crawl that lasts long enough to be killed often."""
+    manners = (
+        Manners(f"k{number:03}.test", _address(number // 2 * 2), pages=50, crawl_delay_s=120) for number in range(hosts)
+    )
+    return Town(f"kill town {hosts}", tuple(manners))
+
+
+def plain_town(hosts: int) -> Town:
+    """Nothing but good hosts, each with a few pages."""
+    return Town(f"plain town {hosts}", tuple(_good(number, pages=12) for number in range(hosts)))
+
+
+def slow_town(hosts: int) -> Town:
+    """One in ten hosts is good and has more pages than anybody will fetch; the others never bring a page."""
+    bad: tuple[tuple[Trouble, Trouble], ...] = (
+        *(("none", "silent"), ("none", "slow"), ("none", "429"), ("silent", "none"), ("429", "none")),
+        *(("none", "silent"), ("slow", "none"), ("none", "429"), ("503", "none")),
+    )
+    manners = []
+    for number in range(hosts):
+        if number % 10 == 0:
+            manners.append(_good(number, pages=100_000))
+        else:
+            robots, page = bad[number % 10 - 1]
+            manners.append(Manners(f"bad{number:04}.test", _address(number), pages=50, robots=robots, page=page))
+    return Town(f"slow town {hosts}", tuple(manners))
+
+
+def good_part(hosts: int) -> Town:
+    """The good hosts of the slow town, alone."""
+    return Town(f"good part {hosts}", tuple(each for each in slow_town(hosts).manners if each.is_good))
+
+
+def _good(number: int, pages: int) -> Manners:
+    return Manners(f"good{number:04}.test", _address(number), pages=pages)
