@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 from contextlib import suppress
 from functools import partial
@@ -56,8 +57,9 @@ def crawl_with_kills(run: Run, kills: int, rng: np.random.Generator) -> int:
 
 
 def passes(command: list[str]) -> None:
-    """A checker of archives finds nothing to complain about."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    """A checker of archives, installed beside this Python, finds nothing to complain about."""
+    program = Path(sys.executable).with_name(command[0])
+    done = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -1,6 +1,7 @@
 """What the keeper does when things change under it: workers die, sites come and go, somebody wants a page at once."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from tests.ring.memory_web import Drive, MemoryWeb, Reply, Served, moved, page, robots, rules_for
@@ -16,6 +17,13 @@ MANY = tuple(f"/{number}" for number in range(12))
 def begun(replies: dict[str, Served], rules: Rules, workers: int = 2) -> Drive:
     """A crawl of these replies that has begun."""
     return Drive(MemoryWeb(dict(replies)), rules, workers=workers).begin()
+
+
+def shared_address() -> MemoryWeb:
+    """Two hosts on one server."""
+    web = MemoryWeb({f"{A}/": page(), f"{B}/": page()})
+    web.names |= dict.fromkeys(("a.test", "b.test"), ("93.184.216.34",))
+    return web
 
 
 # Workers that die
@@ -46,16 +54,29 @@ def test_a_host_whose_worker_died_rests_first() -> None:
 
 def test_an_address_whose_worker_died_rests_first() -> None:
     """A host that nobody had asked yet is not asked at an address that the dead worker may just have used."""
-    web = MemoryWeb({f"{A}/": page(f"{B}/"), f"{B}/": page()})
-    web.names |= dict.fromkeys(("a.test", "b.test"), ("93.184.216.34",))
-    rules = rules_for(Site(f"{A}/"), Site(f"{B}/"), delay_s=30.0, address_delay_s=5.0)
-    drive = Drive(web, rules, workers=1).begin()
+    drive = Drive(shared_address(), rules_for(f"{A}/", address_delay_s=5.0), workers=1).begin()
     drive.run(until=lambda: len(drive.log) == 1)
     died_s = drive.now_s
     drive.kill_worker(0)
+    drive.rule(replace(drive.rules, sites=(Site(f"{A}/"), Site(f"{B}/"))))
     drive.run()
-    assert {asked.host for asked in drive.log} == {"a.test", "b.test"}
-    assert drive.log[1].sent_s >= died_s + 5.0
+    assert drive.asked_of("b.test")[0].sent_s >= died_s + 5.0
+
+
+def test_an_address_that_an_earlier_run_asked_rests_first() -> None:
+    """A host that is new to this run may lie at an address that the last one used a moment ago."""
+    earlier = Drive(shared_address(), rules_for(f"{A}/", address_delay_s=5.0)).begin().run()
+    later = earlier.after(clean=True, sites=(Site(f"{A}/"), Site(f"{B}/"))).run()
+    assert later.asked_of("b.test")[0].sent_s >= earlier.log[-1].ended_s + 5.0
+
+
+def test_after_a_crash_a_host_that_may_have_been_asked_rests_first() -> None:
+    """The request was on its way when everything died: its pause counts from the new start."""
+    drive = begun({f"{A}/": page(*MANY, took_s=50.0)}, rules_for(f"{A}/", delay_s=10.0))
+    drive.run(until=lambda: f"{A}/" in drive.asked_urls())
+    later = drive.after(clean=False).run()
+    assert later.log[0].sent_s >= drive.now_s + 10.0
+    assert later.asked_urls()[0] == f"{A}/"
 
 
 def test_late_words_of_a_dead_worker_do_not_count() -> None:
@@ -234,8 +255,19 @@ def test_a_host_that_moves_is_asked_at_its_new_address_with_its_rest_kept() -> N
     assert len(drive.pages()) == 13
     assert len({asked.address for asked in drive.log}) > 2
     assert len({asked.worker for asked in drive.log}) > 1
-    gaps = [after.sent_s - before.ended_s for before, after in zip(drive.log, drive.log[1:], strict=False)]
+    gaps = [after.sent_s - before.ended_s for before, after in pairwise(drive.log)]
     assert min(gaps) >= 700.0 - 1e-6
+
+
+def test_a_host_that_is_being_asked_for_a_file_does_not_move() -> None:
+    """Its address is looked up anew only when nothing is out: a worker could not follow in the middle of a request."""
+    web = MemoryWeb({f"{A}/robots.txt": Reply(404, took_s=4000.0), f"{A}/": page(), f"{B}/": page()})
+    web.replies[f"{B}/robots.txt"] = Reply(301, (("location", f"{A}/b.txt"),), took_s=2500.0)
+    web.names["a.test"] = lambda now_s: (f"93.184.216.{int(now_s // 2000) + 1}",)
+    drive = Drive(web, rules_for(f"{A}/", f"{B}/")).begin().run()
+    assert sorted(drive.asked_urls()) == [f"{A}/", f"{B}/"]
+    asked = drive.asked_of("a.test")
+    assert all(after.sent_s >= before.ended_s for before, after in pairwise(asked))
 
 
 @pytest.mark.parametrize("clean", [True, False])

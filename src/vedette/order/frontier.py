@@ -42,14 +42,13 @@ class _Gate:
 
 @dataclass(slots=True, eq=False)
 class _Queue(Generic[Item]):
-    """A host at an address: its things to ask for, best first, and when it may be asked; ``left`` once it moved."""
+    """A host at an address: its things to ask for, best first, and when it may be asked."""
 
     host: str
     gate: _Gate
     ready_s: float
     things: list[tuple[float, int, Item]] = field(default_factory=list)
     standing: Standing = "idle"
-    left: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +149,7 @@ class Frontier(Generic[Item]):
         queue = self._queues[host]
         assert not queue.things, f"{host} has things waiting"
         assert queue.standing != "busy", f"{host} has something out"
-        queue.left = True
+        # Wherever the old queue still stands, in the heap or in line, it is empty, and drops out when its turn comes.
         del self._queues[host]
         self.open(host, address, max(ready_s, queue.ready_s))
 
@@ -189,8 +188,6 @@ class Frontier(Generic[Item]):
 
     def _at_gate(self, queue: _Queue[Item], now_s: float) -> _Queue[Item] | None:
         gate = queue.gate
-        if queue.left:  # the host stands elsewhere by now
-            return None
         if queue.ready_s > now_s or not queue.things:  # it was told to wait longer, or it was cleared
             self._time(queue)
             return None
@@ -206,9 +203,7 @@ class Frontier(Generic[Item]):
         queue = gate.line.popleft()
         if queue.ready_s <= now_s and queue.things:
             return queue
-        if not queue.left:  # it was told to wait longer, or was cleared: it leaves the line
-            self._time(queue)
-        self._time_gate(gate)
+        self._go_on(queue)  # it was told to wait longer, or was cleared: it leaves the line
         return None
 
     def _give(self, queue: _Queue[Item]) -> Taken[Item]:

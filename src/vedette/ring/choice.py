@@ -15,7 +15,7 @@ import numpy as np
 from vedette.decide import Floats, rng_for
 from vedette.facts import Origin, Refusal, origin_of
 from vedette.fetch import robots_state
-from vedette.order.fronts import ORDERS, front_of
+from vedette.order.fronts import ORDERS, OrderName, front_of
 from vedette.order.unseen import Unseen
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost
@@ -63,6 +63,7 @@ class Chooser:
         self._refuse = refuse
         self._put_back = put_back
         self._draws = 0
+        self._fronts: dict[tuple[OrderName, int], int] = {}
         self.hops: dict[int, int] = {}
 
     def told(self, urls: Sequence[str], hosts: Sequence[int], depth: int, front: int | None) -> Told:
@@ -109,10 +110,12 @@ class Chooser:
     # propose
 
     def _front(self, depth: int) -> int:
-        """The front queue of a URL that was named once, just now."""
-        ordering = ORDERS[self._hosts.rules.order]
-        worth = self._worth(Unseen(np.array([depth]), np.zeros(1, np.int64), np.ones(1, np.int64)))
-        return int(front_of(worth, ordering.best, ordering.worst)[0])
+        """The front queue of a URL that was named once, just now: no more is known of it than its depth."""
+        name = self._hosts.rules.order
+        if (name, depth) not in self._fronts:
+            worth = self._worth(Unseen(np.array([depth]), np.zeros(1, np.int64), np.ones(1, np.int64)))
+            self._fronts[name, depth] = int(front_of(worth, ORDERS[name].best, ORDERS[name].worst)[0])
+        return self._fronts[name, depth]
 
     def _worth(self, batch: Unseen) -> Floats:
         policy = ORDERS[self._hosts.rules.order].policy
