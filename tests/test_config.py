@@ -48,6 +48,7 @@ def test_every_key_is_read_into_its_field() -> None:
         connect_timeout = "2 s"
         max_redirects = 0
         robots_max_age = "24h"
+        order = "inlinks"
         source_interval = "5min"
         workers = 4
         concurrency = 7
@@ -61,7 +62,7 @@ def test_every_key_is_read_into_its_field() -> None:
     """
     config = parse(text, "vedette.toml")
     assert [getattr(config.crawl, each.name) for each in fields(config.crawl)] == [
-        *("crawler@example.org", 90.0, 0.02, 3, 1536, 3600.0, 2.0, 0, 86400.0, 300.0, 4, 7),
+        *("crawler@example.org", 90.0, 0.02, 3, 1536, 3600.0, 2.0, 0, 86400.0, "inlinks", 300.0, 4, 7),
         *("http://proxy.example.org:3128", "/etc/roots.pem"),
     ]
     assert config.store == Store(Path("/srv/données"), keep_days=7, max_bytes=20_000_000_000, min_free_bytes=0)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from vedette.errors import ConfigError
 
@@ -126,6 +126,19 @@ class _Text:
 
 
 @dataclass(frozen=True, slots=True)
+class _OneOf:
+    words: tuple[str, ...]
+
+    def read(self, value: object) -> str:
+        if isinstance(value, str) and value in self.words:
+            return value
+        raise ConfigError(f"write one of {', '.join(_written(word) for word in self.words)}")
+
+    def write(self, value: str) -> str:
+        return _written(value)
+
+
+@dataclass(frozen=True, slots=True)
 class _Folder:
     def read(self, value: object) -> Path:
         if isinstance(value, str) and value and value.isprintable():
@@ -184,6 +197,14 @@ class Crawl:
         default=86400.0,
         metadata=_says(
             "robots_max_age", _Duration(60, 86400), "how long a copy of robots.txt is trusted; at most a day"
+        ),
+    )
+    order: Literal["breadth", "inlinks"] = field(
+        default="breadth",
+        metadata=_says(
+            "order",
+            _OneOf(("breadth", "inlinks")),
+            "which unseen URL first: few links from a start, or many links to it",
         ),
     )
     source_interval_s: float = field(
