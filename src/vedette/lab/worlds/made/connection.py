@@ -266,7 +266,9 @@ class Connection(asyncio.Protocol):
             await self._hand(exchange, framed(piece, last=exchange.is_whole) if in_chunks else piece)
 
     async def _hand(self, exchange: Exchange, data: bytes) -> None:
-        """Hand bytes to the socket and wait until it has room for more."""
+        """Hand bytes to the socket and wait until it has room for more; an empty body has ended with its head."""
+        if not data:
+            return
         exchange.handed_s = self._clock.wall()
         self._transport.write(data)
         if self._room is not None:
