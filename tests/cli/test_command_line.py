@@ -124,6 +124,14 @@ def test_the_same_command_again_fetches_nothing_twice(site: str, tmp_path: Path)
     assert (second["pages"], third["requests"]) == (1, 0)
 
 
+def test_a_crawl_leaves_the_settings_of_a_site_as_they_are(site: str, tmp_path: Path) -> None:
+    """What was said of a site when it was added still holds after somebody crawled it by name."""
+    vedette("sites", "add", site, "--allow-private", "--delay", "10ms", "--hours", "00:00-24:00", cwd=tmp_path)
+    vedette("crawl", site, "--exclude", "/b", "--json", "--allow-private", cwd=tmp_path)
+    exported = vedette("sites", "export", cwd=tmp_path).stdout
+    assert all(word in exported for word in ('delay = "10ms"', 'hours = "00:00-24:00"', "allow_private = true", '"/b"'))
+
+
 def test_a_site_that_does_not_answer_ends_with_a_reason(tmp_path: Path) -> None:
     """Nothing listens: the crawl does not hang, names the host in trouble, and fails."""
     with socket.socket() as unused:

@@ -85,8 +85,7 @@ class KeeperProcess:
         self.settings = settings
         self.clock = settings.clock
         self.state = state
-        for site in settings.sites:
-            state.book.keep_site(SiteRow(site, paused=False, added_s=settings.clock.now()))
+        _name_sites(settings, state)
         rules = rules_for(settings, state.book.sites())
         self.keeper = Keeper(rules, state.urls, state.book, schedule_for(settings), settings.workers)
         self.desk = Desk(settings, state, self.keeper)
@@ -292,6 +291,15 @@ class KeeperProcess:
 
     def _workers(self) -> list[_Peer]:
         return [peer for peer in self._peers.values() if peer.worker is not None]
+
+
+def _name_sites(settings: LiveSettings, state: State) -> None:
+    """The sites of the command line join the state; of one that is there already only what was typed changes."""
+    known = {row.site.start: row for row in state.book.sites()}
+    for site in settings.sites:
+        row = known.get(site.start) or SiteRow(site, paused=False, added_s=settings.clock.now())
+        typed = replace(row.site, scope=site.scope, include=site.include, exclude=site.exclude)
+        state.book.keep_site(replace(row, site=typed, paused=False))
 
 
 def _set_back(robots: dict[Origin, RobotsState], now_s: float, behind_s: float) -> dict[Origin, RobotsState]:
