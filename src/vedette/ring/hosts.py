@@ -44,6 +44,9 @@ class Hosts:
         """Other rules from now on: what waits for any host is looked at again."""
         self.rules = rules
         self.sites, self.paused = SiteIndex(rules.sites), SiteIndex(rules.paused)
+        # Both are asked for with every page, and follow from the rules alone.
+        self._delays: dict[str, float] = {}
+        self._detours: dict[tuple[str, int], str | None] = {}
         for host in self.by_name.values():
             host.paused_s = 0.0
             self.requeue(host)
@@ -124,8 +127,10 @@ class Hosts:
 
     def delay_s(self, host: KeptHost) -> float:
         """The longest delay that a site with this host asks for; else the operator's."""
-        own = [site.delay_s for site in self.sites.of_host(host.name) if site.delay_s is not None]
-        return max(own, default=self.rules.delay_s)
+        if host.name not in self._delays:
+            own = [site.delay_s for site in self.sites.of_host(host.name) if site.delay_s is not None]
+            self._delays[host.name] = max(own, default=self.rules.delay_s)
+        return self._delays[host.name]
 
     def open_s(self, host: KeptHost, now_s: float) -> float:
         """The first time from now on that lies within the crawl hours of every site with this host."""
@@ -156,7 +161,7 @@ class Hosts:
         astray = self.is_astray(host)
         if host.address is not None and (host.busy or (now_s < host.address_until_s and not astray)):
             return not astray
-        detour = detour_of(host, self.rules)
+        detour = self._detour_of(host)
         if detour is None:
             host.resolving, host.detoured = True, False
             return False
@@ -166,7 +171,13 @@ class Hosts:
 
     def is_astray(self, host: KeptHost) -> bool:
         """Whether a detour stands in for a host, and not for all of its ports."""
-        return host.detoured and detour_of(host, self.rules) is None
+        return host.detoured and self._detour_of(host) is None
+
+    def _detour_of(self, host: KeptHost) -> str | None:
+        place = host.name, len(host.origins)
+        if place not in self._detours:
+            self._detours[place] = detour_of(host, self.rules)
+        return self._detours[place]
 
     def named(self, name: str, addresses: Sequence[str], failure: Failure | None, now_s: float) -> None:
         """A resolver spoke."""
