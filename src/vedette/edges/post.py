@@ -150,5 +150,8 @@ def peer_is_ours(sock: socket.socket) -> bool:
 
 
 def _short(path: Path) -> str:
-    """Socket paths are limited to some hundred bytes; from the working folder they may be shorter."""
-    return min(str(path), os.path.relpath(path), key=len)
+    """Socket paths are limited to some hundred bytes; from the working folder they may be shorter, if it still is."""
+    spellings = [str(path)]
+    with suppress(FileNotFoundError):
+        spellings.append(os.path.relpath(path))
+    return min(spellings, key=len)
