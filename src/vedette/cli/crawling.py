@@ -91,7 +91,7 @@ def run_tree(settings: LiveSettings, look: Callable[[Numbers], object], until_s:
             told = _ask(settings.folder, Call("stop" if over else "status")) or told
             if told:
                 look(told)
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(LOOK_EVERY_S)  # how often people look; the crawl itself runs in other processes
         tree.stop()
         told = {**told, **tree.last_words()}
     lock.close()
@@ -166,7 +166,7 @@ def _addresses(site: Site, detours: Sequence[Detour]) -> tuple[str, ...]:
             f"The resolver does not answer for {origin.host}; trying again in {span(pause_s)} (Ctrl-C stops)",
             file=sys.stderr,
         )
-        time.sleep(pause_s)
+        time.sleep(pause_s)  # nothing else is to be done before the name is known
         pause_s = min(pause_s * 2, 60.0)
     if found.failure is not None:
         raise SiteError(f"{origin.host} does not exist: check the spelling of {site.start}")

@@ -97,7 +97,7 @@ class _Wish:
     def wait(self) -> None:
         """Until all have come, or patience ends."""
         while not self.look():
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(LOOK_EVERY_S)  # the keeper answers questions, it does not call back
 
     def results(self) -> list[Told]:
         """What became of each URL, in the order in which they were named."""
