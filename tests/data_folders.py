@@ -15,7 +15,7 @@ from vedette.edges.warc import Exchange, WarcWriter, digest
 from vedette.facts import Origin, Site, origin_of
 from vedette.fetch.robots_state import UNKNOWN, RobotsAnswered, observe
 from vedette.ring.orders import Place
-from vedette.ring.ports import Fate, PageRow, Told
+from vedette.ring.ports import Fate, HostRow, PageRow, Told
 
 NOW_S = 1_800_000_000.0
 DAY_S = 86_400.0
@@ -98,7 +98,7 @@ class Fetches:
             interval_s=DAY_S,
             due_s=at_s + DAY_S,
         )
-        self.state.book.keep_page(row, [URLS[1], URLS[4]])
+        self.state.book.keep_pages([(row, [URLS[1], URLS[4]])])
         self.state.book.acknowledge_archive(self.writer.flush(), at_s)
         self.state.commit()
         return row
@@ -116,5 +116,5 @@ def write_sample(folder: Path) -> None:
             book.note(fetches.end(URLS[2], Fate.REFUSED), "disallowed by robots.txt: Disallow: /private/", NOW_S)
             book.note(fetches.end(URLS[3], Fate.FAILED), "too slow", NOW_S)
         book.keep_robots(ORIGIN, ROBOTS)
-        book.keep_host(HOST, NOW_S + 5, 1, "status 503")
+        book.keep_hosts([HostRow(HOST, NOW_S + 5, 1, "status 503")])
         book.log_action(Action(NOW_S, f"added {SITE.start}"))

@@ -7,7 +7,7 @@ A header list is a tuple of ``(lower-case name, value)`` pairs in the order of a
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
-from typing import Literal, Protocol, cast
+from typing import Literal, NamedTuple, Protocol, cast
 
 import xxhash
 from publicsuffixlist import PublicSuffixList
@@ -83,8 +83,7 @@ class Site:
     secrets: str = ""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Origin:
+class Origin(NamedTuple):
     """Scheme, host and port: what one robots.txt speaks for."""
 
     scheme: str

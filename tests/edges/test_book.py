@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.data_folders import HOST, NOW_S, ORIGIN, ROBOTS, SITE
 
-from vedette.edges.book import HostRow, SiteRow, StateBook, create_book
+from vedette.edges.book import SiteRow, StateBook, create_book
 from vedette.edges.url_rows import create
 from vedette.errors import StoreCorrupt
 from vedette.facts import Site, partition_of
 from vedette.fetch.robots_state import UNKNOWN
 from vedette.ring.orders import Place
-from vedette.ring.ports import PageRow
+from vedette.ring.ports import HostRow, PageRow
 
 ROW = PageRow(
     *(7, 0, 200, "page", NOW_S, NOW_S, "Grüße", "text/html", '"e"', "", "d", "sha1:D", "", 10),
@@ -78,7 +78,7 @@ def test_pages_are_found_as_they_were_kept(rows: list[PageRow], links: list[str]
     connection, book = new_book()
     with closing(connection):
         for row in rows:
-            book.keep_page(row, links)
+            book.keep_pages([(row, links)])
         latest = {row.id: row for row in rows}
         assert book.copies(list(latest)) == latest
         for id_, row in latest.items():
@@ -91,7 +91,7 @@ def test_a_page_that_comes_after_all_is_no_longer_noted_as_failed(book: StateBoo
     book.note(7, "too slow", NOW_S)
     book.note(7, "status 500", NOW_S + 1)
     assert book.note_of(7) == ("status 500", NOW_S + 1)
-    book.keep_page(ROW, ())
+    book.keep_pages([(ROW, ())])
     assert book.note_of(7) is None
     assert book.note_of(8) is None
 
@@ -99,11 +99,11 @@ def test_a_page_that_comes_after_all_is_no_longer_noted_as_failed(book: StateBoo
 def test_pages_fall_due_once_the_most_overdue_first(book: StateBook) -> None:
     """What is named as due is not named again until it was fetched; what is due later or never is not named."""
     for id_, due_s in ((1, 30.0), (2, 10.0), (3, 20.0), (4, 99.0), (5, inf)):
-        book.keep_page(replace(ROW, id=id_, due_s=due_s), ())
+        book.keep_pages([(ROW._replace(id=id_, due_s=due_s), ())])
     assert [(one.id, one.host) for one in book.due(30.0, most=2)] == [(2, HOST), (3, HOST)]
     assert [one.id for one in book.due(30.0, most=2)] == [1]
     assert list(book.due(30.0, most=2)) == []
-    book.keep_page(replace(ROW, id=2, due_s=29.0), ())
+    book.keep_pages([(ROW._replace(id=2, due_s=29.0), ())])
     assert [one.id for one in book.due(30.0, most=2)] == [2]
 
 
@@ -121,8 +121,8 @@ def test_sites_keep_their_order_and_settings(book: StateBook) -> None:
 
 def test_the_latest_word_on_hosts_and_robots_counts(book: StateBook) -> None:
     """Pauses and robots.txt copies replace what was known before."""
-    book.keep_host(HOST, 5.0, 1, "status 503")
-    book.keep_host(HOST, 9.0, 0, "")
+    book.keep_hosts([HostRow(HOST, 5.0, 1, "status 503")])
+    book.keep_hosts([HostRow(HOST, 9.0, 0, "")])
     book.keep_robots(ORIGIN, UNKNOWN)
     book.keep_robots(ORIGIN, ROBOTS)
     assert book.hosts() == [HostRow(HOST, 9.0, 0, "")]
@@ -158,7 +158,7 @@ def test_a_site_that_cannot_be_read(book: StateBook, db: sqlite3.Connection, set
 @pytest.mark.parametrize("blob", [b"", b"\x00", b"x\x9c"])
 def test_links_that_cannot_be_unpacked(book: StateBook, db: sqlite3.Connection, blob: bytes) -> None:
     """And the links of a page."""
-    book.keep_page(ROW, ("https://a.test/",))
+    book.keep_pages([(ROW, ("https://a.test/",))])
     db.execute("UPDATE page SET links = ?", (blob,))
     with pytest.raises(StoreCorrupt):
         book.links_of(ROW.id)

@@ -17,6 +17,7 @@ from vedette.facts import Failure
 from vedette.live.commands import Call
 from vedette.live.keeper import KeeperProcess
 from vedette.live.supervisor import ask_keeper
+from vedette.ring.ports import HostRow
 
 HOUR_S = 3600.0
 DAY_S = 86_400.0
@@ -80,7 +81,7 @@ def test_a_rest_of_years_becomes_a_day(tmp_path: Path) -> None:
         settings = settings_for(run.folder, str(real_clock()), 300.0)
         first = open_state(run.data, "test", settings.clock.wall())
         first.urls.host_ids(["good0000.test"])
-        first.book.keep_host("good0000.test", settings.clock.now() + 1000 * DAY_S, 0, "")
+        first.book.keep_hosts([HostRow("good0000.test", settings.clock.now() + 1000 * DAY_S, 0, "")])
         first.close(clean=True)
         process = KeeperProcess(settings, open_state(run.data, "test", settings.clock.wall()))
         process._begin()

@@ -326,7 +326,7 @@ class Drive:
         worker.in_flight -= 1
         result = worker.asker.came(host, outcome)
         if isinstance(result, Fetched):
-            result = replace(result, place=Place("memory", len(self.log), 1))
+            result = result._replace(place=Place("memory", len(self.log), 1))
         worker.results.append(result)
 
     def _outcome(self, ask: Ask, route: Route, served: Served) -> Outcome:

@@ -9,6 +9,7 @@ from tests.ring.memory_web import Drive, MemoryWeb, Reply, Served, moved, page, 
 from vedette.facts import Failure, Refusal, Site
 from vedette.ring.kept import Rules
 from vedette.ring.orders import Report
+from vedette.ring.ports import HostRow
 
 A, B = "https://a.test", "https://b.test"
 MANY = tuple(f"/{number}" for number in range(12))
@@ -274,6 +275,6 @@ def test_a_host_that_is_being_asked_for_a_file_does_not_move() -> None:
 def test_a_time_that_lies_too_far_ahead_is_not_believed(clean: bool) -> None:  # noqa: FBT001 - both kinds
     """The clock was put back since it was written down: the host is asked within two days all the same."""
     drive = Drive(MemoryWeb({f"{A}/": page()}), rules_for(f"{A}/"))
-    drive.book.keep_host("a.test", drive.now_s + 1e7, 3, "status 503")
+    drive.book.keep_hosts([HostRow("a.test", drive.now_s + 1e7, 3, "status 503")])
     drive.begin(clean=clean).run(2 * 86_400.0)
     assert drive.asked_urls() == [f"{A}/"]

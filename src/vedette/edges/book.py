@@ -8,16 +8,18 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any
+
+from isal import isal_zlib
 
 from vedette.errors import StoreCorrupt
 from vedette.facts import Origin, Site, origin_of, partition_of
 from vedette.fetch.request import PRODUCT
 from vedette.fetch.robots_state import RobotsState, from_json, to_json
 from vedette.ring.orders import Place
-from vedette.ring.ports import Due, PageRow
+from vedette.ring.ports import Due, HostRow, PageRow
 
 __all__ = ["Action", "HostRow", "SiteRow", "StateBook", "create_book"]
 
@@ -91,16 +93,7 @@ _PAGE_COLUMNS = (
     "id, host, status, kind, fetched_s, changed_s, title, content_type, etag, last_modified, digest, payload_digest, "
     "location, body_bytes, file, offset, length, interval_s, due_s"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class HostRow:
-    """What was last known of a host's pauses."""
-
-    name: str
-    ready_s: float
-    strain: int
-    trouble: str
+_KEEP_PAGE = f"INSERT OR REPLACE INTO page VALUES ({', '.join('?' * 21)})"  # noqa: S608 - question marks only
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,21 +124,22 @@ class StateBook:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
+        self._partitions: dict[int, int] = {}
 
     # what the ring tells
 
-    def keep_page(self, page: PageRow, links: Sequence[str] | None) -> None:
-        """The latest answer for a URL; without links where those at hand still hold."""
-        place = (page.place.file, page.place.offset, page.place.length) if page.place else (None, None, None)
-        values = (
-            *(page.id, self._partition(page.host), page.host, page.status, page.kind, page.fetched_s, page.changed_s),
-            *(page.title, page.content_type, page.etag, page.last_modified, page.digest),
-            *(page.payload_digest, page.location, page.body_bytes, *place, page.interval_s, page.due_s),
-            self._packed(page.id, links),
-        )
-        marks = ", ".join("?" * len(values))
-        self._db.execute(f"INSERT OR REPLACE INTO page VALUES ({marks})", values)  # noqa: S608 - question marks only
-        self._db.execute("DELETE FROM note WHERE url_id = ?", (page.id,))
+    def keep_pages(self, pages: Sequence[tuple[PageRow, Sequence[str] | None]]) -> None:
+        """The latest answers for URLs, each with its links; without links where those at hand still hold."""
+        rows = [
+            (
+                *(page[0], self._partition(page.host), *page[1:14], *(page.place or (None, None, None)), *page[15:]),
+                self._packed(page.id, links),
+            )
+            for page, links in pages
+        ]
+        self._db.executemany(_KEEP_PAGE, rows)
+        ids = json.dumps([page.id for page, _ in pages])
+        self._db.execute("DELETE FROM note WHERE url_id IN (SELECT value FROM json_each(?))", (ids,))
 
     def copies(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
         """What is at hand of these URLs, where something is."""
@@ -165,10 +159,10 @@ class StateBook:
         row = (str(origin), partition_of(origin.host), json.dumps(to_json(state)))
         self._db.execute("INSERT OR REPLACE INTO robots VALUES (?, ?, ?)", row)
 
-    def keep_host(self, name: str, ready_s: float, strain: int, trouble: str) -> None:
-        """When a host may be asked again."""
-        row = (name, partition_of(name), ready_s, strain, trouble)
-        self._db.execute("INSERT OR REPLACE INTO host_state VALUES (?, ?, ?, ?, ?)", row)
+    def keep_hosts(self, hosts: Sequence[HostRow]) -> None:
+        """When hosts may be asked again."""
+        rows = [(host.name, partition_of(host.name), *host[1:]) for host in hosts]
+        self._db.executemany("INSERT OR REPLACE INTO host_state VALUES (?, ?, ?, ?, ?)", rows)
 
     def due(self, now_s: float, most: int) -> Sequence[Due]:
         """Known pages whose time has come, the most overdue first; not named again before they were fetched."""
@@ -285,16 +279,18 @@ class StateBook:
         return bytes(row[0]) if row else _pack(())
 
     def _partition(self, host: int) -> int:
-        row = self._db.execute("SELECT partition FROM host WHERE id = ?", (host,)).fetchone()
-        return int(row[0])
+        """It never changes, and is wanted with every page."""
+        if host not in self._partitions:
+            row = self._db.execute("SELECT partition FROM host WHERE id = ?", (host,)).fetchone()
+            self._partitions[host] = int(row[0])
+        return self._partitions[host]
 
 
 def _page(row: Sequence[Any]) -> PageRow:
     """A row of ``_PAGE_COLUMNS``, which are the fields of a page in their order, but for the place in three parts."""
     file, offset, length = row[14:17]
     place = Place(file, offset, length) if file is not None else None
-    values: Any = zip((field.name for field in fields(PageRow)), (*row[:14], place, *row[17:]), strict=True)
-    return PageRow(**dict(values))
+    return PageRow._make((*row[:14], place, *row[17:]))
 
 
 def _robots(origin: str, state: str) -> RobotsState:
@@ -310,7 +306,7 @@ def _site(start: str, settings: str) -> Site:
 
 
 def _pack(links: Sequence[str]) -> bytes:
-    return zlib.compress("\n".join(links).encode(), 1)
+    return isal_zlib.compress("\n".join(links).encode(), 1)
 
 
 def _unpack(blob: bytes) -> tuple[str, ...]:

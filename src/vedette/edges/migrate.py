@@ -13,15 +13,17 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from vedette.discover.scope import SiteIndex
 from vedette.edges.book import StateBook, create_book
 from vedette.edges.replay import Old, Replayed, replay
 from vedette.edges.url_store import UrlStore, create
 from vedette.edges.warc import WarcWriter
 from vedette.errors import StoreCorrupt
 from vedette.facts import origin_of, partition_of
+from vedette.ring.links import Links
 from vedette.ring.orders import Errand, Fetched, Place
 from vedette.ring.ports import Told
 from vedette.ring.schedule import Schedule
@@ -148,19 +150,19 @@ class _Mover:
         schedule = Schedule(recrawl=True)
         for result in self._results():
             host = hosts[result.errand.host]
-            for row, links in schedule.rows([(host, result)], {}):
-                book.keep_page(row, links)
+            book.keep_pages(list(schedule.rows([(host, result)], {})))
         book.acknowledge_archive(self.writer.close(), self.known_by_s)
 
     def _results(self) -> Iterator[Fetched]:
+        no_links = Links(SiteIndex())
         for id_, url, depth, status, fetched_s, title, links, body, *fields in self.old.execute(_PAGES):
             names = ("content-type", "etag", "last-modified", "location")
             headers = tuple((name, value) for name, value in zip(names, fields, strict=True) if value)
             errand = Errand(id_, origin_of(url).host, url, "page", depth=depth)
             old = Old(url, fetched_s, status, headers, zlib.decompress(body), "format 1")
-            found = replay(old, errand, (), _LIMIT_BYTES)
+            found = replay(old, errand, no_links, _LIMIT_BYTES)
             assert isinstance(found, Replayed), "a body without coding needs no unpacking"
             stood = self.writer.append_packed([found.record], fetched_s)
             place = Place(stood.file, stood.offset, stood.length)
             text = zlib.decompress(links).decode()
-            yield replace(found.result, title=title, links=tuple(text.split("\n")) if text else (), place=place)
+            yield found.result._replace(title=title, links=tuple(text.split("\n")) if text else (), place=place)

@@ -4,13 +4,13 @@ It is read like any other answer and gets an archive record of our own. The requ
 there is none in the archive.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 
-from vedette.discover.scope import SiteIndex
 from vedette.edges.warc_record import Exchange, answer_record, digest
-from vedette.facts import Answer, Failure, Headers, Site
+from vedette.facts import Answer, Failure, Headers
 from vedette.fetch.body import decode
+from vedette.ring.links import Links
 from vedette.ring.orders import Errand, Fetched
 from vedette.ring.reading import read_outcome
 
@@ -37,7 +37,7 @@ class Replayed:
     record: bytes
 
 
-def replay(old: Old, errand: Errand, sites: tuple[Site, ...], limit_bytes: int) -> Replayed | Failure:
+def replay(old: Old, errand: Errand, links: Links, limit_bytes: int) -> Replayed | Failure:
     """Read it; why not, where its body cannot be unpacked."""
     coding = next((value for name, value in old.headers if name == "content-encoding"), "")
     body = decode(old.payload, coding, limit_bytes)
@@ -46,9 +46,9 @@ def replay(old: Old, errand: Errand, sites: tuple[Site, ...], limit_bytes: int) 
     answer = Answer(
         old.url, "page", old.status, old.headers, body, started_s=old.fetched_s, ended_s=old.fetched_s, address=""
     )
-    result = read_outcome(errand, answer, SiteIndex(sites))
+    result = read_outcome(errand, answer, links)
     assert isinstance(result, Fetched)
-    result = replace(result, payload_digest=digest(old.payload))
+    result = result._replace(payload_digest=digest(old.payload))
     exchange = Exchange(old.url, old.fetched_s, b"", _head(old), old.payload, "")
     return Replayed(result, answer_record(exchange, old.source)[1])
 

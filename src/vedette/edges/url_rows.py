@@ -92,6 +92,8 @@ class Turnstile:
         self._db, self._epoch = connection, epoch
         self.turn: int = row[0]
         self.secret = int.from_bytes(row[1], "little")
+        self._owners: list[tuple[int, int, int]] = []
+        self._epochs = _epochs(self._owners)
 
     def begin(self) -> None:
         """Be in a transaction that no other writer can enter, and in no other past than the state."""
@@ -114,12 +116,20 @@ class Turnstile:
         self._db.execute("UPDATE turn SET turn = ?", (self.turn,))
 
     def _check_epoch(self, partitions: npt.NDArray[np.int64]) -> None:
-        epochs = np.zeros(PARTITIONS, np.int64)
-        for start, stop, epoch in self._db.execute("SELECT partition_from, partition_to, epoch FROM ownership"):
-            epochs[start : stop + 1] = np.maximum(epochs[start : stop + 1], epoch)
-        newest = int(epochs[partitions].max(initial=0))
+        owners = self._db.execute("SELECT partition_from, partition_to, epoch FROM ownership").fetchall()
+        if owners != self._owners:
+            self._owners, self._epochs = owners, _epochs(owners)
+        newest = int(self._epochs[partitions].max(initial=0))
         if newest > self._epoch:
             raise StoreError(
                 f"a write of epoch {self._epoch} was refused, the owner is at epoch {newest}: "
                 "another vedette has taken over; stop this one"
             )
+
+
+def _epochs(owners: list[tuple[int, int, int]]) -> npt.NDArray[np.int64]:
+    """The epoch of each partition, by who owns what."""
+    epochs = np.zeros(PARTITIONS, np.int64)
+    for start, stop, epoch in owners:
+        epochs[start : stop + 1] = np.maximum(epochs[start : stop + 1], epoch)
+    return epochs

@@ -104,6 +104,11 @@ class UrlStore:
             self._write_urls(told, new.tolist(), ids.tolist(), found_s)
         return ids
 
+    def unknown(self, urls: Sequence[str]) -> list[int]:
+        """Take note that URLs were named; the places in the list of those that are unknown and must be added."""
+        ids = self._table.name(self._table.fingerprints(urls))
+        return np.flatnonzero(ids == 0).tolist()
+
     def find(self, urls: Sequence[str]) -> Ids:
         """The id of each URL, 0 where unknown."""
         return self._table.find(self._table.fingerprints(urls))

@@ -157,6 +157,12 @@ class UrlTable:
         self._count(ids)
         return Added(ids, new)
 
+    def name(self, fingerprints: Words) -> Ids:
+        """Count that they were named, as far as they are known; the id of each, 0 where unknown."""
+        ids = self.find(fingerprints)
+        self._count(ids[ids != 0])
+        return ids
+
     def times_named(self, ids: Ids) -> Counts8:
         """How often each URL was given to ``add``, up to 255 times."""
         return self._named[ids]

@@ -10,12 +10,13 @@ All is committed every so often, so an import that was interrupted can simply be
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
 from pathlib import Path
 
 from vedette.discover.normalize import resolve
+from vedette.discover.scope import SiteIndex
 from vedette.edges.replay import Old, Replayed, replay
 from vedette.edges.state import State
 from vedette.edges.warc import WarcWriter
@@ -24,6 +25,7 @@ from vedette.errors import SiteError
 from vedette.facts import Failure, origin_of
 from vedette.ring.keep import Keeper
 from vedette.ring.kept import Rules
+from vedette.ring.links import Links
 from vedette.ring.orders import Copy, Errand, Fetched, Place
 from vedette.ring.ports import Fate, PageRow
 from vedette.ring.schedule import Schedule
@@ -63,11 +65,12 @@ class Importer:
         self._state = state
         self._now_s = now_s
         self._limit_bytes = limit_bytes
-        self._sites = tuple(row.site for row in state.book.sites())
-        if not self._sites:
+        sites = tuple(row.site for row in state.book.sites())
+        if not sites:
             raise SiteError(f'{state.folder} has no sites to which anything could belong: "vedette sites add" first')
         self._schedule = Schedule(recrawl=True)
-        self._keeper = Keeper(Rules(sites=self._sites), state.urls, state.book, self._schedule, workers=1)
+        self._links = Links(SiteIndex(sites))
+        self._keeper = Keeper(Rules(sites=sites), state.urls, state.book, self._schedule, workers=1)
         self._writer = WarcWriter(state.folder / "warc", SERIES, software, sync=True)
         self._fetched: dict[str, set[int]] = {}
         self.told = Imported()
@@ -141,8 +144,7 @@ class Importer:
             if (result := self._result(old, id_, earlier.get(id_))) is not None
         ]
         self._state.book.acknowledge_archive(self._writer.flush(), self._now_s)
-        for row, links in self._schedule.rows(results, earlier):
-            self._state.book.keep_page(row, links)
+        self._state.book.keep_pages(list(self._schedule.rows(results, earlier)))
         for _, result in results:
             self._follow(result)
 
@@ -152,7 +154,7 @@ class Importer:
             return None
         host = origin_of(old.url).host
         errand = Errand(id_, host, old.url, "page", depth=DEPTH, copy=_copy(earlier))
-        found = replay(old, errand, self._sites, self._limit_bytes)
+        found = replay(old, errand, self._links, self._limit_bytes)
         if isinstance(found, Failure):
             self.told.name(f"{old.source}: {found}")
             return None
@@ -160,7 +162,7 @@ class Importer:
         stood = self._writer.append_packed([found.record], old.fetched_s)
         self._fetched.setdefault(host, set()).add(id_)
         self.told.pages += 1
-        return replace(found.result, place=Place(stood.file, stood.offset, stood.length))
+        return found.result._replace(place=Place(stood.file, stood.offset, stood.length))
 
     def _follow(self, result: Fetched) -> None:
         """Links become known, as after a fetch."""

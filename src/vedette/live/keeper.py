@@ -29,6 +29,7 @@ from vedette.live.commands import Call, Desk
 from vedette.live.housekeeping import Chores
 from vedette.live.settings import LiveSettings, rules_for, schedule_for
 from vedette.ring.keep import Keeper
+from vedette.ring.kept import Order
 from vedette.ring.orders import Noted, Orders, Recall, Report, Stop
 
 __all__ = ["Hello", "KeeperProcess", "run_keeper"]
@@ -107,8 +108,9 @@ class KeeperProcess:
         while True:
             self._listen(LONGEST_SLEEP_S)
             self._chores()
+            orders, lookups = self._decide()
             self.state.commit()
-            self._tell()
+            self._tell(orders, lookups)
             ending = self._ending()
             if ending is not None:
                 return ending
@@ -186,7 +188,7 @@ class KeeperProcess:
             assert peer.worker is not None
             self._write()
             self.keeper.taken_in(peer.worker, message)
-            self.state.book.acknowledge_archive(message.archived, self.clock.now())
+            self.state.book.acknowledge_archive(dict(message.archived), self.clock.now())
             peer.reported = message.serial
             peer.errands -= len(message.results) + len(message.returned)
         elif isinstance(message, Hello):
@@ -207,12 +209,24 @@ class KeeperProcess:
 
     # what goes out, after the commit
 
-    def _tell(self) -> None:
+    def _decide(self) -> tuple[list[Order], list[str]]:
+        """What workers are to ask for next, and which hosts are to be looked up."""
+        if self._stopping_s is not None or self._housekeeping.paused():
+            return [], []
+        room = {peer.worker: ERRANDS_PER_WORKER - peer.errands for peer in self._workers() if peer.worker is not None}
+        return self.keeper.hand_out(self.clock.now(), self.clock.wall() + self.settings.lease_wall_s, room)
+
+    def _tell(self, orders: list[Order], lookups: list[str]) -> None:
         for peer in self._peers.values():
             self._tell_peer(peer)
         self.desk.sites_changed = False
-        if self._stopping_s is None and not self._housekeeping.paused():
-            self._hand_out()
+        for host in lookups:
+            self._resolver.ask(host)
+        workers = {peer.worker: peer for peer in self._workers()}
+        for order in orders:
+            peer = workers[order.worker]
+            peer.errands += len(order.orders.errands)
+            _send(peer, order.orders)
 
     def _tell_peer(self, peer: _Peer) -> None:
         if peer.noted < peer.reported:
@@ -226,21 +240,6 @@ class KeeperProcess:
         peer.replies.clear()
         with suppress(Gone):
             peer.channel.flush()
-
-    def _hand_out(self) -> None:
-        workers = {peer.worker: peer for peer in self._peers.values() if peer.worker is not None}
-        room = {worker: ERRANDS_PER_WORKER - peer.errands for worker, peer in workers.items()}
-        orders, lookups = self.keeper.hand_out(self.clock.now(), self._lease_until_s(), room)
-        self.state.commit()
-        for host in lookups:
-            self._resolver.ask(host)
-        for order in orders:
-            peer = workers[order.worker]
-            peer.errands += len(order.orders.errands)
-            _send(peer, order.orders)
-
-    def _lease_until_s(self) -> float:
-        return self.clock.wall() + self.settings.lease_wall_s
 
     # what happens by itself
 

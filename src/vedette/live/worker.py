@@ -22,7 +22,7 @@ from vedette.edges.secret_files import read_secrets
 from vedette.edges.state import said_plainly
 from vedette.edges.warc import Exchange, Revisit, WarcWriter, digest
 from vedette.errors import ConfigError
-from vedette.facts import Answer, Ask, Headers, Origin, Outcome, Site, origin_of
+from vedette.facts import Answer, Ask, Origin, Outcome, Site, origin_of
 from vedette.fetch.connect import Route, detour_for
 from vedette.fetch.secrets import Secrets, headers_for
 from vedette.live.housekeeping import rotate_bytes
@@ -36,8 +36,9 @@ __all__ = ["WorkerProcess", "run_worker"]
 LONGEST_SLEEP_S = 0.1
 HOLD_WALL_S = 20.0
 MOST_UNNOTED = 16
-# Small reports: the keeper works on one while the next is being read.
+# Small reports: the keeper works on one while the next is being read. None waits longer than this to become full.
 REPORT_RESULTS = 8
+REPORT_WALL_S = 0.05
 STOP_PATIENCE_S = 1.5
 # Younger requests take a place of ``concurrency``; older ones only one of the sixteen times as many that may be open.
 YOUNG_S = 1.0
@@ -85,7 +86,8 @@ class WorkerProcess:
                 self._came(outcome)
                 if len(self._results) >= REPORT_RESULTS:
                     self._report()
-            self._report()
+            if self._is_time_to_report():
+                self._report()
 
     def close(self) -> None:
         """Let go of sockets and archive."""
@@ -119,11 +121,12 @@ class WorkerProcess:
             if ask is None:
                 return
             self._young[ask.url] = self._clock.wall()
-            self._client.submit(replace(ask, secret_headers=self._secret_headers(ask.url)), self._route(ask))
+            self._client.submit(self._with_secrets(ask) if self._secrets else ask, self._route(ask))
 
-    def _secret_headers(self, url: str) -> Headers:
-        found = (headers_for(secrets, site, url) for site, secrets in self._secrets.items())
-        return next((headers for headers in found if headers), ())
+    def _with_secrets(self, ask: Ask) -> Ask:
+        found = (headers_for(secrets, site, ask.url) for site, secrets in self._secrets.items())
+        headers = next((headers for headers in found if headers), ())
+        return replace(ask, secret_headers=headers) if headers else ask
 
     def _has_room(self) -> bool:
         concurrency = self._settings.config.crawl.concurrency
@@ -146,8 +149,11 @@ class WorkerProcess:
     def _pause_s(self) -> float:
         ready_s = self._asker.next_s()
         if ready_s is None or not self._has_room():
-            return LONGEST_SLEEP_S
-        return min(max(self._clock.wall_delay(ready_s - self._clock.now()), 0.0), LONGEST_SLEEP_S)
+            return self._longest_sleep_s()
+        return min(max(self._clock.wall_delay(ready_s - self._clock.now()), 0.0), self._longest_sleep_s())
+
+    def _longest_sleep_s(self) -> float:
+        return REPORT_WALL_S if self._results else LONGEST_SLEEP_S
 
     def _came(self, outcome: Outcome) -> None:
         self._young.pop(outcome.url, None)
@@ -170,19 +176,24 @@ class WorkerProcess:
                     answer.payload,
                     answer.address,
                     revisit,
+                    payload_digest=payload_digest,
                 )
             )
         place = Place(stood.file, stood.offset, stood.length)
         kept = result.errand.copy.payload_digest if revisit and result.errand.copy else payload_digest
-        return replace(result, place=place, payload_digest=kept)
+        return result._replace(place=place, payload_digest=kept)
+
+    def _is_time_to_report(self) -> bool:
+        """What waits is told after a moment, and at once where nothing else is going on; silence is broken in time."""
+        silent_s = self._clock.wall() - self._spoke_s
+        if self._results or self._asker.returned or self._asker.news:
+            return silent_s > REPORT_WALL_S or not self._client.in_flight
+        self._channel.flush()
+        return silent_s * WORDS_PER_LEASE > self._lease_wall_s
 
     def _report(self) -> None:
         asker = self._asker
-        silent_s = self._awake_s - self._spoke_s
-        if not (self._results or asker.returned or asker.news or silent_s * WORDS_PER_LEASE > self._lease_wall_s):
-            self._channel.flush()
-            return
-        self._spoke_s = self._awake_s
+        self._spoke_s = self._clock.wall()
         self._serial += 1
         self._unnoted[self._serial] = len(self._results)
         self._unnoted_results += len(self._results)
@@ -191,7 +202,7 @@ class WorkerProcess:
         results, self._results = tuple(self._results), []
         returned, asker.returned = tuple(asker.returned), []
         news, asker.news = tuple(asker.news.values()), {}
-        self._channel.send(Report(self._serial, results, returned, news, archived))
+        self._channel.send(Report(self._serial, results, returned, news, tuple(archived.items())))
 
     def _is_done(self) -> bool:
         if self._stopping_s is None:

@@ -11,6 +11,7 @@ from vedette.facts import Answer, Ask, Outcome
 from vedette.fetch.polite import Rest, Strain, rest_after
 from vedette.fetch.request import page_headers
 from vedette.order.frontier import Frontier, Taken
+from vedette.ring.links import Links
 from vedette.ring.orders import Errand, HostNews, HostOrders, Orders, Recall, Result
 from vedette.ring.reading import read_outcome
 
@@ -39,7 +40,7 @@ class Asker:
     hold_s: float
     latency_factor: float = 0.0
     speed: float = 1.0
-    sites: SiteIndex = field(default_factory=SiteIndex)
+    links: Links = field(default_factory=lambda: Links(SiteIndex()))
     hosts: dict[str, Asked] = field(default_factory=dict)
     frontier: Frontier[Errand] = field(default_factory=Frontier)
     returned: list[Errand] = field(default_factory=list)
@@ -48,7 +49,7 @@ class Asker:
     def take_orders(self, orders: Orders) -> None:
         """Hosts come first, then the errands to them."""
         if orders.sites is not None:
-            self.sites = SiteIndex(orders.sites)
+            self.links = Links(SiteIndex(orders.sites))
         for host in orders.hosts:
             known = self.hosts.get(host.name)
             if known is not None and known.orders.address == host.address:
@@ -100,7 +101,7 @@ class Asker:
         self._rested(host, rest, outcome.ended_s)
         if errand.robots_of is not None and errand.robots_of.host == host:
             self._give_back_pages(host)
-        return read_outcome(errand, outcome, self.sites)
+        return read_outcome(errand, outcome, self.links)
 
     def _ask(self, taken: Taken[Errand]) -> Ask:
         errand = taken.item

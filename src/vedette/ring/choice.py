@@ -18,7 +18,7 @@ from vedette.fetch import robots_state
 from vedette.order.fronts import ORDERS, OrderName, front_of
 from vedette.order.unseen import Unseen
 from vedette.ring.hosts import Hosts
-from vedette.ring.kept import KeptHost
+from vedette.ring.kept import KeptHost, Named
 from vedette.ring.orders import Copy, Errand
 from vedette.ring.ports import Book, Leased, PageRow, Told, Urls
 from vedette.ring.robots_files import errand_for
@@ -66,10 +66,10 @@ class Chooser:
         self._fronts: dict[tuple[OrderName, int], int] = {}
         self.hops: dict[int, int] = {}
 
-    def told(self, urls: Sequence[str], hosts: Sequence[int], depth: int, front: int | None) -> Told:
-        """Links of one depth, with their front queue: what the order policy says, unless somebody says otherwise."""
-        priority = self._front(depth) if front is None else front
-        return Told(urls, hosts, [depth] * len(urls), [priority] * len(urls))
+    def told(self, named: Sequence[Named], hosts: Sequence[int]) -> Told:
+        """Links with their front queues: what the order policy says, unless somebody says otherwise."""
+        fronts = [self._front(one.depth) if one.front is None else one.front for one in named]
+        return Told([one.url for one in named], hosts, [one.depth for one in named], fronts)
 
     def choose(self, host: KeptHost, worker: int, now_s: float, until_s: float, most: int | None) -> tuple[Errand, ...]:
         """Errands to a host that may be asked; its ``errands`` are what must be known before, ``paused_s`` says when.
@@ -128,7 +128,7 @@ class Chooser:
         room = self._room(host, wished, most)
         self._draws += 1
         rng = rng_for(self._hosts.rules.seed, f"lease/{self._draws}")
-        leased = self._urls.lease([host.id] * wished, worker, until_s)
+        leased = self._urls.lease([host.id] * wished, worker, until_s) if wished else []
         leased += self._urls.lease([host.id] * (room * self._sample(room)), worker, until_s, rng)
         drawn = self._ranked(host, leased)
         best, rest = drawn[: wished + room], drawn[wished + room :]

@@ -17,9 +17,9 @@ from vedette.fetch.robots_state import RobotsSilent, RobotsState
 from vedette.ring import standing
 from vedette.ring.choice import Chooser
 from vedette.ring.hosts import Hosts
-from vedette.ring.kept import KeptHost, Order, Rules, Tally
+from vedette.ring.kept import KeptHost, Named, Order, Rules, Tally
 from vedette.ring.orders import Errand, Fetched, HostNews, Orders, Report, Result, Silent
-from vedette.ring.ports import Book, Fate, Urls
+from vedette.ring.ports import Book, Fate, HostRow, Urls
 from vedette.ring.robots_errands import RobotsErrands
 from vedette.ring.schedule import Schedule
 
@@ -44,7 +44,7 @@ class Keeper:
         self._attempts: Counter[int] = Counter()
         self._wished: dict[int, KeptHost] = {}
         self._answers: list[tuple[int, Fetched]] = []
-        self._links: dict[tuple[int, int | None], list[str]] = {}
+        self._links: list[Named] = []
 
     @property
     def rules(self) -> Rules:
@@ -65,17 +65,23 @@ class Keeper:
 
     def found(self, urls: Sequence[str], depth: int, now_s: float, *, hops: int = 0, front: int | None = None) -> int:
         """URLs that belong to a site, in its spelling: the unseen ones wait from now on. How many those were."""
-        if not urls:
+        return self._named([Named(url, depth, hops, front) for url in urls], now_s)
+
+    def _named(self, named: Sequence[Named], now_s: float) -> int:
+        """All that a batch of reports named at once: most of it is known, and each batch has its price."""
+        fresh = [named[place] for place in self.urls.unknown([one.url for one in named])]
+        if not fresh:
             return 0
-        origins = [origin_of(url) for url in urls]
+        origins = [origin_of(one.url) for one in fresh]
         ids = self.urls.host_ids([origin.host for origin in origins])
-        new = self.urls.add(self._chooser.told(urls, ids, depth, front), now_s).tolist()
-        if hops:
-            self._chooser.hops.update(dict.fromkeys(new, hops))
+        new = self.urls.add(self._chooser.told(fresh, ids), now_s).tolist()
+        if any(one.hops for one in fresh):
+            found = dict(zip(self.urls.find([one.url for one in fresh]).tolist(), fresh, strict=True))
+            self._chooser.hops.update({id_: found[id_].hops for id_ in new if found[id_].hops})
         for origin, id_ in dict(zip(origins, ids, strict=True)).items():
             host = self._hosts.known(origin.host, id_)
             host.origins[origin] = None
-            host.paused_s = 0.0 if new else host.paused_s
+            host.paused_s = 0.0
             self._hosts.enqueue(host)
         return len(new)
 
@@ -86,7 +92,9 @@ class Keeper:
         self.urls.again(ids, priority=0)
         self.urls.first(ids)
         for url, id_ in zip(urls, ids, strict=True):
-            host = self._wished[id_] = self.hosts[origin_of(url).host]
+            origin = origin_of(url)
+            host = self._wished[id_] = self._hosts.get(origin.host)
+            host.origins[origin] = None
             host.wishes[id_] = None
             host.paused_s = 0.0
             self._hosts.requeue(host)
@@ -218,24 +226,27 @@ class Keeper:
 
     def taken_in(self, worker: int, report: Report) -> None:
         """A worker's report; what it says of hosts that it lost meanwhile is only heeded where it asks for rest."""
-        for news in report.hosts:
-            self._heard(news, worker)
+        self._keep_hosts([self._heard(news, worker) for news in report.hosts])
         for errand in report.returned:
             self._returned(errand, worker)
         for result in report.results:
             self._result(result, worker)
-        self._keep_links(max((result.ended_s for result in report.results), default=0.0))
-        self._keep_answers()
+        self._keep_answers(worker)
+        links, self._links = self._links, []
+        self._named(links, max((result.ended_s for result in report.results), default=0.0))
+        ended = (*report.returned, *(result.errand for result in report.results))
+        for name in dict.fromkeys(errand.host for errand in ended):
+            self._hosts.enqueue(self.hosts[name])
 
-    def _heard(self, news: HostNews, worker: int) -> None:
+    def _heard(self, news: HostNews, worker: int) -> KeptHost:
         host = self.hosts[news.name]
         host.ready_s = max(host.ready_s, news.ready_s)
         if host.worker == worker:
             host.strain, host.rest_trouble = news.strain, news.trouble
-        self._keep_host(host)
+        return host
 
-    def _keep_host(self, host: KeptHost) -> None:
-        self.book.keep_host(host.name, host.ready_s, host.strain, host.rest_trouble)
+    def _keep_hosts(self, hosts: Sequence[KeptHost]) -> None:
+        self.book.keep_hosts([HostRow(host.name, host.ready_s, host.strain, host.rest_trouble) for host in hosts])
 
     def _returned(self, errand: Errand, worker: int) -> None:
         host = self.hosts[errand.host]
@@ -244,7 +255,6 @@ class Keeper:
                 host.errands.append(errand)
             else:
                 self._put_back([errand.id], worker)
-        self._hosts.enqueue(host)
 
     def _result(self, result: Result, worker: int) -> None:
         host = self.hosts[result.errand.host]
@@ -256,7 +266,6 @@ class Keeper:
                 self._robots.came(result)
             else:
                 self._page_came(host, result, worker)
-        self._hosts.enqueue(host)
 
     def _ended_out(self, host: KeptHost, errand: Errand, worker: int) -> bool:
         """Whether the worker had this errand, which is no longer out then; late words of a lost worker do not count."""
@@ -301,7 +310,6 @@ class Keeper:
             why = f"more than {self.rules.most_redirects} redirects"
             self._fail(errand.id, errand.url, why, worker, result.ended_s)
             return
-        self.urls.acknowledge([errand.id], Fate.FETCHED, worker)
         self._end(errand.id)
         self._answers.append((host.id, result))
         good = result.status < 300 or result.status == 304
@@ -317,24 +325,20 @@ class Keeper:
             self.tally.redirects += 1
             target = self.sited(result.location)
             if target is not None:
-                self.found([target], errand.depth, result.ended_s, hops=errand.hops + 1)
-        self._links.setdefault((0, 0), []).extend(result.sources)
-        self._links.setdefault((errand.depth + 1, None), []).extend(result.links)
-
-    def _keep_links(self, now_s: float) -> None:
-        """All links of a report at once, by depth and front: each batch has its price, however small it is."""
-        links, self._links = self._links, {}
-        for (depth, front), urls in links.items():
-            self.found(urls, depth, now_s, front=front)
+                self._links.append(Named(target, errand.depth, hops=errand.hops + 1))
+        self._links += [Named(url, 0, front=0) for url in result.sources]
+        self._links += [Named(url, errand.depth + 1) for url in result.links]
 
     # 6 refresh
 
-    def _keep_answers(self) -> None:
+    def _keep_answers(self, worker: int) -> None:
         """The answers of a report become rows, each with the time at which it is due again."""
         answers, self._answers = self._answers, []
-        earlier = self.book.copies([result.errand.id for _, result in answers])
-        for row, links in self.schedule.rows(answers, earlier):
-            self.book.keep_page(row, links)
+        if not answers:
+            return
+        ids = [result.errand.id for _, result in answers]
+        self.urls.acknowledge(ids, Fate.FETCHED, worker)
+        self.book.keep_pages(list(self.schedule.rows(answers, self.book.copies(ids))))
 
     def renewed(self, now_s: float, most: int = 1000) -> int:
         """Known pages whose time has come wait again; how many."""
@@ -404,4 +408,4 @@ class Keeper:
             self._put_back(held, worker)
             host.errands += files.values()
             if held or files:
-                self._keep_host(host)
+                self._keep_hosts([host])

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from vedette.facts import Failure, Origin, Site
 from vedette.fetch.connect import Detour
@@ -9,7 +10,7 @@ from vedette.fetch.guard import is_public
 from vedette.order.fronts import OrderName
 from vedette.ring.orders import Errand, Orders
 
-__all__ = ["KeptHost", "Order", "Rules", "Tally"]
+__all__ = ["KeptHost", "Named", "Order", "Rules", "Tally"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,15 @@ class KeptHost:
     def trouble(self) -> str:
         """Why it is not simply asked for one thing after another; empty where it is."""
         return str(self.closed or "") or self.lookup_trouble or self.robots_trouble or self.rest_trouble
+
+
+class Named(NamedTuple):
+    """A URL that somebody named: links from a start, redirects on the way, and its front queue where that is told."""
+
+    url: str
+    depth: int
+    hops: int = 0
+    front: int | None = None
 
 
 @dataclass(slots=True)

@@ -1,11 +1,14 @@
 """What keeper and workers say to each other: errands out, results back. Plain values, sent in batches.
 
 The keeper decides what may be asked for; a worker decides when, within the host's pauses, and reads what comes.
+
+They are named tuples, not dataclasses, because they cross a process boundary with every page, and pickle packs a tuple
+several times as fast.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from vedette.facts import Failure, Headers, Origin, Purpose, Site
 
@@ -29,8 +32,7 @@ __all__ = [
 Kind = Literal["page", "feed", "sitemap", "other"]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where an answer is archived."""
 
     file: str
@@ -38,8 +40,7 @@ class Place:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(NamedTuple):
     """What is at hand of a page that is asked for again: validators, and what its last answer was."""
 
     etag: str
@@ -49,8 +50,7 @@ class Copy:
     fetched_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Errand:
+class Errand(NamedTuple):
     """A thing to ask a host for: a page (by its id), or one hop on the way to an origin's robots.txt (id 0).
 
     ``valid_until_s`` is when the word of robots.txt that allows it ends; it is not sent later than that.
@@ -69,8 +69,7 @@ class Errand:
     valid_until_s: float = inf
 
 
-@dataclass(frozen=True, slots=True)
-class HostOrders:
+class HostOrders(NamedTuple):
     """How a host is to be treated: where it is, its pauses, when it may be asked first, how strained it was."""
 
     name: str
@@ -85,8 +84,7 @@ class HostOrders:
 # Keeper to worker
 
 
-@dataclass(frozen=True, slots=True)
-class Orders:
+class Orders(NamedTuple):
     """Hosts and errands; the rules for links where they have changed."""
 
     hosts: tuple[HostOrders, ...] = ()
@@ -94,15 +92,13 @@ class Orders:
     sites: tuple[Site, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Recall:
+class Recall(NamedTuple):
     """Give back every errand of these hosts that has not left yet."""
 
     hosts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Noted:
+class Noted(NamedTuple):
     """Reports up to this number are durable."""
 
     serial: int
@@ -116,8 +112,7 @@ class Stop:
 # Worker to keeper
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(NamedTuple):
     """An answer, read: what the keeper needs to decide, and where the rest is archived."""
 
     errand: Errand
@@ -142,8 +137,7 @@ class Fetched:
         return next((value for key, value in self.headers if key == name), "")
 
 
-@dataclass(frozen=True, slots=True)
-class Silent:
+class Silent(NamedTuple):
     """No answer came."""
 
     errand: Errand
@@ -156,8 +150,7 @@ class Silent:
 Result = Fetched | Silent
 
 
-@dataclass(frozen=True, slots=True)
-class HostNews:
+class HostNews(NamedTuple):
     """When a host may be asked again, how strained it is, and why it waits (empty where it simply rests)."""
 
     name: str
@@ -166,12 +159,11 @@ class HostNews:
     trouble: str
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """What a worker did since its last report; ``archived`` is how far its files may be acknowledged."""
 
     serial: int
     results: tuple[Result, ...] = ()
     returned: tuple[Errand, ...] = ()
     hosts: tuple[HostNews, ...] = ()
-    archived: dict[str, int] = field(default_factory=dict)
+    archived: tuple[tuple[str, int], ...] = ()

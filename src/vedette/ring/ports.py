@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from vedette.facts import Origin
 from vedette.fetch.robots_state import RobotsState
 from vedette.ring.orders import Kind, Place
 
-__all__ = ["Book", "Due", "Fate", "Ids", "Leased", "PageRow", "Told", "UrlCounts", "Urls"]
+__all__ = ["Book", "Due", "Fate", "HostRow", "Ids", "Leased", "PageRow", "Told", "UrlCounts", "Urls"]
 
 
 Ids = npt.NDArray[np.uint32]
@@ -36,8 +36,7 @@ class Told:
     priorities: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Leased:
+class Leased(NamedTuple):
     """A URL that one worker may fetch now, and the probability with which its front queue was drawn."""
 
     id: int
@@ -67,6 +66,9 @@ class Urls(Protocol):
 
     def add(self, told: Told, found_s: float) -> Ids:
         """Take note of links; the ids of those that were unknown, which wait from now on."""
+
+    def unknown(self, urls: Sequence[str]) -> list[int]:
+        """Take note that URLs were named; the places in the list of those that are unknown and must be added."""
 
     def find(self, urls: Sequence[str]) -> Ids:
         """The id of each URL, 0 where unknown."""
@@ -98,8 +100,7 @@ class Urls(Protocol):
         """Those of these URLs that wait come next when their host is asked; which ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageRow:
+class PageRow(NamedTuple):
     """What is kept of the latest answer for a URL, and when it is to be fetched again."""
 
     id: int
@@ -129,11 +130,20 @@ class Due:
     host: str
 
 
+class HostRow(NamedTuple):
+    """What was last known of a host's pauses."""
+
+    name: str
+    ready_s: float
+    strain: int
+    trouble: str
+
+
 class Book(Protocol):
     """Pages, robots.txt copies, hosts and notes."""
 
-    def keep_page(self, page: PageRow, links: Sequence[str] | None) -> None:
-        """The latest answer for a URL; without links where those at hand still hold."""
+    def keep_pages(self, pages: Sequence[tuple[PageRow, Sequence[str] | None]]) -> None:
+        """The latest answers for URLs, each with its links; without links where those at hand still hold."""
 
     def copies(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
         """What is at hand of these URLs, where something is."""
@@ -144,8 +154,8 @@ class Book(Protocol):
     def keep_robots(self, origin: Origin, state: RobotsState) -> None:
         """What is now known of an origin's robots.txt."""
 
-    def keep_host(self, name: str, ready_s: float, strain: int, trouble: str) -> None:
-        """When a host may be asked again."""
+    def keep_hosts(self, hosts: Sequence[HostRow]) -> None:
+        """When hosts may be asked again."""
 
     def put_off(self, id_: int, due_s: float) -> None:
         """A page at hand, if it is, is due then; nothing else is known of it that was not."""

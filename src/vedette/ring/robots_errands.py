@@ -5,14 +5,13 @@ only pages wait for robots.txt, a robots.txt waits for nothing but politeness. S
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from vedette.facts import origin_of
 from vedette.fetch.robots_state import RobotsAnswered, RobotsSilent, Standing
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost
 from vedette.ring.orders import Errand, Result
-from vedette.ring.ports import Book
+from vedette.ring.ports import Book, HostRow
 from vedette.ring.robots_files import event_of
 
 __all__ = ["RobotsErrands"]
@@ -53,7 +52,7 @@ class RobotsErrands:
         owner.robots_trouble = f"robots.txt: {state.why}" if state.standing is Standing.WAITING else ""
         # A crawl-delay counts from the answer that told it.
         owner.ready_s = max(owner.ready_s, event.now_s + (state.crawl_delay_s or 0.0))
-        self._book.keep_host(owner.name, owner.ready_s, owner.strain, owner.rest_trouble)
+        self._book.keep_hosts([HostRow(owner.name, owner.ready_s, owner.strain, owner.rest_trouble)])
         self._changed[owner.name] = None
         self._sitemaps(state.sitemaps, event.now_s)
         self._hosts.enqueue(owner)
@@ -62,6 +61,6 @@ class RobotsErrands:
         """One redirect further, in the line of whichever host it leads to."""
         assert errand.robots_of is not None
         there, owner = self._hosts.get(origin_of(target).host), self._hosts.by_name[errand.robots_of.host]
-        there.errands.append(replace(errand, host=there.name, url=target, hops=errand.hops + 1, headers=()))
+        there.errands.append(errand._replace(host=there.name, url=target, hops=errand.hops + 1, headers=()))
         owner.robots_trouble = "" if there is owner else f"its robots.txt is asked of {there.name}"
         self._hosts.enqueue(there)

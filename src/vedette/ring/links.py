@@ -1,0 +1,77 @@
+"""Where the links of pages lead, remembered: most links of a site stand on many of its pages.
+
+A link is followed through three steps that cost far more than a look-up: it is resolved against its page, given to the
+site that takes it, and written in that site's spelling. Their result depends on the absolute text of the link alone,
+so it is kept by that text, in two halves: when the younger is full, it becomes the older, and what nobody has asked
+for since is forgotten.
+"""
+
+from collections.abc import Callable, Iterable
+
+from vedette.discover.normalize import normalize, resolve
+from vedette.discover.scope import SiteIndex
+
+__all__ = ["Links"]
+
+HALF = 50_000
+# Longer links are rare, and a hostile page must not fill the memory with them.
+LONGEST_KEPT = 500
+# A second character after "/" that makes a link lead to another host, now or once it was stripped.
+_ELSEWHERE = frozenset("/\\\t\n\r")
+
+
+class Links:
+    """What links lead to under the rules for sites that hold now.
+
+    >>> from vedette.facts import Site
+    >>> links = Links(SiteIndex([Site("https://example.org/")]))
+    >>> links.within(["/b?utm_source=x", "c#top", "https://example.com/"], "https://example.org/a/")
+    ('https://example.org/b', 'https://example.org/a/c')
+    """
+
+    def __init__(self, sites: SiteIndex, spell: Callable[[str], str] = str) -> None:
+        self.sites = sites
+        self._spell = spell
+        self._young: dict[str, str | None] = {}
+        self._old: dict[str, str | None] = {}
+
+    def within(self, hrefs: Iterable[str], base: str) -> tuple[str, ...]:
+        """The URLs within the sites that these links on page ``base`` lead to, each once, in order."""
+        found = dict.fromkeys(self.each(hrefs, base))
+        found.pop(None, None)
+        return tuple(url for url in found if url is not None)
+
+    def each(self, hrefs: Iterable[str], base: str) -> list[str | None]:
+        """Where each link leads; None where no site takes it."""
+        start = base.find("/", base.find("//") + 2)
+        origin, folder = base[:start], base[: base.partition("?")[0].rfind("/") + 1]
+        young, found = self._young, []
+        for href in hrefs:
+            if href.startswith(("http://", "https://")):
+                text = href
+            elif href[:1] == "/" and href[1:2] not in _ELSEWHERE:
+                text = origin + href
+            elif href[:1].isalnum() and ":" not in href:
+                text = folder + href
+            else:
+                found.append(self._follow(resolve(href, base)))
+                continue
+            try:
+                found.append(young[text])
+            except KeyError:
+                found.append(self._remember(text))
+        return found
+
+    def _remember(self, text: str) -> str | None:
+        url = self._old[text] if text in self._old else self._follow(resolve(text, None))
+        if len(text) <= LONGEST_KEPT:
+            if len(self._young) >= HALF:
+                self._old = dict(self._young)
+                self._young.clear()  # the same object: a caller may hold it
+            self._young[text] = url
+        return url
+
+    def _follow(self, url: str | None) -> str | None:
+        """The name under which a site knows the URL."""
+        site = self.sites.site_of(url) if url is not None else None
+        return self._spell(normalize(url, site)) if site is not None and url is not None else None
