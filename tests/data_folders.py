@@ -14,7 +14,8 @@ from vedette.edges.state import State, hold, open_state
 from vedette.edges.warc import Exchange, WarcWriter, digest
 from vedette.facts import Origin, Site, origin_of
 from vedette.fetch.robots_state import UNKNOWN, RobotsAnswered, observe
-from vedette.ring.orders import Place
+from vedette.parse.change import Kept
+from vedette.ring.orders import Content, Place
 from vedette.ring.ports import Fate, HostRow, PageRow, Told
 
 NOW_S = 1_800_000_000.0
@@ -25,6 +26,17 @@ URLS = tuple(f"https://{HOST}/{name}" for name in ("", "a?b=c", "private/", "bro
 BODIES = ("<title>Grüße</title><a href=/a?b=c>a</a>".encode() * 20, b"\x00\xff" * 50)
 ROBOTS = observe(UNKNOWN, RobotsAnswered(NOW_S - 1, 200, b"User-agent: *\nDisallow: /private/\n", 0, ()), "vedette")
 ORIGIN = Origin("https", HOST, 443)
+CONTENT = Content(
+    Kept(bytes(16), b"", bytes(range(16)), bytes(128), 7, b"parts"),
+    charset="utf-8",
+    language="en",
+    description="An example",
+    canonical="https://www.example.org/",
+    marks="noarchive",
+    words=120,
+    published_s=NOW_S - 86_400,
+    objections=(("thin", "3 words, 0 links"),),
+)
 
 
 @contextmanager
@@ -98,14 +110,14 @@ class Fetches:
             interval_s=DAY_S,
             due_s=at_s + DAY_S,
         )
-        self.state.book.keep_pages([(row, [URLS[1], URLS[4]])])
+        self.state.book.keep_pages([(row, ([URLS[1], URLS[4]], ()))])
         self.state.book.acknowledge_archive(self.writer.flush(), at_s)
         self.state.commit()
         return row
 
 
 def write_sample(folder: Path) -> None:
-    """The folder that is kept as the sample of format 2."""
+    """The folder that is kept as the sample of the present format."""
     with opened(folder) as state:
         book = state.book
         book.keep_site(SiteRow(SITE, paused=True, added_s=NOW_S))
@@ -115,6 +127,9 @@ def write_sample(folder: Path) -> None:
                 fetches.page(url, body)
             book.note(fetches.end(URLS[2], Fate.REFUSED), "disallowed by robots.txt: Disallow: /private/", NOW_S)
             book.note(fetches.end(URLS[3], Fate.FAILED), "too slow", NOW_S)
+        book.keep_contents([(1, 1, CONTENT)])
+        book.hold([(3, 0, "www.example.org /private/*")])
+        book.keep_yields({"www.example.org": "{}"})
         book.keep_robots(ORIGIN, ROBOTS)
         book.keep_hosts([HostRow(HOST, NOW_S + 5, 1, "status 503")])
         book.log_action(Action(NOW_S, f"added {SITE.start}"))

@@ -24,6 +24,7 @@ TEXT: Headers = (("content-type", "text/plain; charset=utf-8"),)
 SILENT = Reply(0, (), b"", Delivery(then="hang"))
 TRICKLE = Delivery(bytes_per_s=20)
 CRAWL_DELAYS_S = (1.1, 1.4, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9, 10, 12, 15, 18, 22, 27, 33, 40)
+_SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "wa")
 FILLER = b"<p>" + b"Nothing is lost, and nobody is hurried. " * 12 + b"</p>"
 
 
@@ -104,7 +105,14 @@ def _page(manners: Manners, number: int) -> Reply:
     further = range(FAN_OUT * number + 1, min(FAN_OUT * number + FAN_OUT + 1, manners.pages))
     links = "".join(f'<a href="{_path(each)}">{each}</a> ' for each in further)
     head = f"<!doctype html><title>{manners.name} {number}</title>{links}<a href='/private/{number}'>no</a>"
-    return Reply(200, HTML, head.encode() + FILLER, WHOLE)
+    return Reply(200, HTML, head.encode() + _prose(manners.name, number), WHOLE)
+
+
+def _prose(name: str, number: int) -> bytes:
+    """Words that no other page has: pages that say nothing new would be held back as a trap."""
+    numbers = [xxhash.xxh32_intdigest(f"{name} {number} {place}".encode()) for place in range(40)]
+    words = ["".join(_SYLLABLES[each >> shift & 15] for shift in (0, 4, 8)) for each in numbers]
+    return f"<p>{' '.join(words)}.</p>".encode()
 
 
 def _path(number: int) -> str:

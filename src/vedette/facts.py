@@ -18,9 +18,11 @@ __all__ = [
     "Ask",
     "Failure",
     "Headers",
+    "JudgedBy",
     "NoAnswer",
     "Origin",
     "Outcome",
+    "Overrule",
     "Page",
     "Purpose",
     "Refusal",
@@ -36,6 +38,8 @@ PARTITIONS = 1024
 
 Headers = tuple[tuple[str, str], ...]
 ScopeKind = Literal["prefix", "host", "domain"]
+JudgedBy = Literal["bytes", "text", "main", "links"]
+Overrule = Literal["trap", "copy", "missing", "script", "empty", "thin", "spam"]
 Purpose = Literal["page", "robots"]
 
 TRACKING_PARAMETERS = (
@@ -66,7 +70,8 @@ class Site:
     ``secrets`` says where the secrets are with which the site is asked (``env:NAME`` or ``file:PATH``), never what.
     ``hours`` is when it may be asked, such as ``22:00-06:00`` (UTC), always where empty; ``bytes_per_s`` how much of
     its bandwidth may be taken on average. ``ignore_robots`` is only for a site that its operator confirmed as his own;
-    ``allow_private`` lets its hosts lie at private addresses.
+    ``allow_private`` lets its hosts lie at private addresses. ``change`` is what counts as a change of its pages, and
+    ``overrule`` names the judgements on its pages that its operator does not share.
     """
 
     start: str
@@ -81,6 +86,8 @@ class Site:
     ignore_robots: bool = False
     allow_private: bool = False
     secrets: str = ""
+    change: JudgedBy = "main"
+    overrule: tuple[Overrule, ...] = ()
 
 
 class Origin(NamedTuple):
@@ -122,6 +129,8 @@ class Refusal(StrEnum):
     EXCLUDED = "excluded by the site's settings"
     ROBOTS = "disallowed by robots.txt"
     TOO_LONG = "URL too long"
+    TRAP = "held back as a trap"
+    COPY = "another spelling of a known page"
 
 
 @dataclass(frozen=True, slots=True)

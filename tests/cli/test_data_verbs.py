@@ -285,6 +285,14 @@ def test_answers_that_make_no_page_are_counted(empty: Path, tmp_path: Path) -> N
     assert (done["pages"], done["damaged"]) == (0, 1)
 
 
+def test_an_archived_robots_txt_is_no_page(empty: Path, tmp_path: Path) -> None:
+    """Crawlers archive the file beside the pages; one of that name in a folder is a page like any other."""
+    rules, page = (f"https://{HOST}/robots.txt", b"User-agent: *"), (f"https://{HOST}/docs/robots.txt", b"About it.")
+    done = told(vedette("import", "warc", archive(tmp_path / "theirs", rules, page), "--data", empty, "--json"))
+    assert (done["pages"], done["passed_over"]) == (1, {"robots.txt": 1})
+    assert list(copies(empty)) == [page[0]]
+
+
 def test_an_archive_goes_round(empty: Path, tmp_path: Path) -> None:
     """What one folder exports another imports, and then has the same copies of the same dates."""
     theirs, path = tmp_path / "theirs", tmp_path / "round.warc.gz"

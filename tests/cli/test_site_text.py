@@ -6,10 +6,12 @@ from hypothesis import strategies as st
 
 from vedette.cli.site_text import changes_of, read_sites, write_sites
 from vedette.errors import UsageError
-from vedette.facts import ScopeKind, Site
+from vedette.facts import JudgedBy, Overrule, ScopeKind, Site
 
 PATTERN = st.text(st.characters(codec="utf-8"), max_size=20).map(lambda text: f"/{text}")
 SCOPE: st.SearchStrategy[ScopeKind] = st.sampled_from(["prefix", "host", "domain"])
+CHANGE: st.SearchStrategy[JudgedBy] = st.sampled_from(["bytes", "text", "main", "links"])
+OVERRULE: st.SearchStrategy[tuple[Overrule, ...]] = st.sampled_from([(), ("trap",), ("trap", "copy"), ("thin", "spam")])
 SITE = st.builds(
     Site,
     start=st.sampled_from(
@@ -26,6 +28,8 @@ SITE = st.builds(
     ignore_robots=st.booleans(),
     allow_private=st.booleans(),
     secrets=st.sampled_from(["", "env:TOKEN", "file:/etc/vedette/wiki"]),
+    change=CHANGE,
+    overrule=OVERRULE,
 )
 
 
@@ -62,6 +66,9 @@ def test_no_text_breaks_the_reader(text: str) -> None:
         ("[[site]]\nstart = 'example.org'\ninclude = ['docs']", "begin it with /"),
         ("[[site]]\nstart = 'example.org'\nhours = 'night'", "22:00-06:00"),
         ("[[site]]\nstart = 'example.org'\nsecrets = 'hunter2'", "env:NAME"),
+        ("[[site]]\nstart = 'example.org'\nchange = 'words'", "bytes, text, main, links"),
+        ("[[site]]\nstart = 'example.org'\noverrule = ['trap', 'robots']", "trap, copy, missing, script"),
+        ("[[site]]\nstart = 'example.org'\noverrule = true", '["trap", "spam"]'),
         ("[[sites]]\nstart = 'example.org'", "[[site]]"),
         ("site = 3", "[[site]]"),
         ("[[site]", "TOML"),
@@ -93,3 +100,15 @@ def test_a_wrong_change_is_refused_with_what_to_write(words: list[str], said: st
     with pytest.raises(UsageError) as error:
         changes_of(words)
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize("written", ["spam,trap", "trap, spam", "trap,trap,spam"])
+def test_judgements_are_overruled_by_name_in_any_order(written: str) -> None:
+    """The same names are the same setting, however they are written."""
+    assert changes_of([f"overrule={written}"]) == {"overrule": ("trap", "spam")}
+
+
+@pytest.mark.parametrize("written", ["", "none"])
+def test_overruling_is_taken_back(written: str) -> None:
+    """Nothing behind the sign, or the word for nothing."""
+    assert changes_of([f"overrule={written}"]) == {"overrule": ()}

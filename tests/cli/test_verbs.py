@@ -137,6 +137,9 @@ POLITE = ("--allow-private", "--delay", "10ms")
         (["sites", "add", "127.0.0.1", "--delay", "2"], "2s"),
         (["sites", "add", "127.0.0.1", "--ignore-robots", "yes"], "I-OWN-THIS-SITE"),
         (["sites", "add", "127.0.0.1", "--secrets", "hunter2"], "env:NAME"),
+        (["sites", "add", "127.0.0.1", "--change", "word"], "bytes, text, main, links"),
+        (["sites", "add", "127.0.0.1", "--overrule", "trap,noindex"], "trap, copy, missing"),
+        (["sites", "set", "127.0.0.1", "overrule=traps"], "trap, copy, missing"),
         (["sites", "set", "127.0.0.1", "delay=2s"], "sites add"),
         (["sites", "set", "127.0.0.1"], "KEY=VALUE"),
         (["sites", "remove", "127.0.0.1"], "sites add"),
@@ -261,7 +264,8 @@ def test_sites_survive_export_and_import(tmp_path: Path) -> None:
     """What one folder exports, another imports, settings, pauses and places of secrets included."""
     options = ["--scope", "prefix", "--exclude", "*.zip$", "--delay", "2s", "--hours", "22:00-06:00"]
     owned = ["--bytes-per-s", "100kB", "--ignore-robots", "I-OWN-THIS-SITE", "--secrets", "env:WIKI"]
-    vedette("sites", "add", "127.0.0.1/docs/", *options, *owned, cwd=tmp_path)
+    read = ["--change", "links", "--overrule", "spam,trap"]
+    vedette("sites", "add", "127.0.0.1/docs/", *options, *owned, *read, cwd=tmp_path)
     vedette("sites", "add", "127.0.0.2", cwd=tmp_path)
     vedette("sites", "pause", "127.0.0.2", cwd=tmp_path)
     vedette("sites", "set", "127.0.0.2", "include=/a/*", "include=/b/*", "allow_private=yes", cwd=tmp_path)
@@ -272,6 +276,7 @@ def test_sites_survive_export_and_import(tmp_path: Path) -> None:
     assert before == after
     assert [row["include"] for row in after] == [[], ["/a/*", "/b/*"]]
     assert [row["paused"] for row in after] == [False, True]
+    assert [(row["change"], row["overrule"]) for row in after] == [("links", ["trap", "spam"]), ("main", [])]
     assert "robots.txt" in vedette("sites", "add", "127.0.0.3", cwd=tmp_path).stdout
 
 

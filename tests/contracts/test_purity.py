@@ -31,7 +31,7 @@ PURE_LIBRARIES = words("""
     abc array base64 binascii bisect cmath collections contextlib copy dataclasses datetime decimal difflib
     enum fractions functools hashlib heapq html ipaddress itertools json math numbers operator re statistics string
     stringprep struct textwrap types typing unicodedata zlib
-    ada_url brotli numpy publicsuffixlist selectolax xxhash zstandard vedette
+    ada_url brotli chardetng_py numpy publicsuffixlist pycld2 selectolax xxhash zstandard vedette
     """)
 # Of these libraries only a part is pure.
 PURE_PARTS = words("urllib.parse email.utils.parsedate_tz email.utils.parsedate_to_datetime")

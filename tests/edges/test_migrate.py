@@ -79,14 +79,14 @@ def check(folder: Path) -> None:
         assert depths == [(0,), (1,), (1,), (1,), (1,)]
 
 
-def test_the_kept_sample_becomes_format_2(folder: Path) -> None:
+def test_the_kept_sample_is_brought_up_to_date(folder: Path) -> None:
     """URLs in their order, fates, notes, robots.txt and pages are all there, and it is told in one line."""
     with hold(folder):
         state = open_state(folder, "test", NOW_S)
         state.db.close()
     (told,) = state.told
     assert told.isprintable()
-    assert "format 2" in told
+    assert "brought up to date" in told
     assert "sites" in told
     check(folder)
 

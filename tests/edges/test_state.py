@@ -12,15 +12,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.data_folders import BODIES, HOST, NOW_S, ORIGIN, ROBOTS, SITE, URLS, Fetches, opened, write_sample
+from tests.data_folders import BODIES, CONTENT, HOST, NOW_S, ORIGIN, ROBOTS, SITE, URLS, Fetches, opened, write_sample
 
-from vedette.edges.book import HostRow, SiteRow
+from vedette.edges.book import SiteRow
 from vedette.edges.state import FORMAT, database_said_plainly, hold, open_state, read_state
 from vedette.edges.warc import ASIDE
 from vedette.edges.warc import Place as Stood
 from vedette.edges.warc_reading import read_place
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
-from vedette.ring.ports import UrlCounts
+from vedette.parse.change import Kept
+from vedette.ring.ports import HostRow, UrlCounts
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NOBODY = 65_534
@@ -88,7 +89,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def check_sample(folder: Path) -> None:
+def check_sample(folder: Path, contents: dict[int, Kept]) -> None:
     """The sample is all there, and every archived copy is what was fetched."""
     with opened(folder) as state:
         assert state.told == ()
@@ -103,6 +104,7 @@ def check_sample(folder: Path) -> None:
         assert state.book.robots() == {ORIGIN: ROBOTS}
         assert state.book.hosts() == [HostRow(HOST, NOW_S + 5, 1, "status 503")]
         assert state.book.sites() == [SiteRow(SITE, paused=True, added_s=NOW_S)]
+        assert {id_: row.kept for id_, row in state.book.contents([1, 2]).items()} == contents
         notes = [state.book.note_of(id_) for id_ in (3, 4)]
         assert [note and note[0] for note in notes] == ["disallowed by robots.txt: Disallow: /private/", "too slow"]
 
@@ -112,12 +114,15 @@ def test_a_folder_is_made_and_found_again(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "data"
     write_sample(folder)
     assert (folder / "format").read_text() == f"{FORMAT}\n"
-    check_sample(folder)
+    check_sample(folder, {1: CONTENT.kept})
 
 
-def test_the_kept_sample_can_be_opened(tmp_path: Path) -> None:
-    """A folder of format 2, as it was first written, opens with all that was in it."""
-    check_sample(shutil.copytree(GOLDEN / "format-2", tmp_path / "data"))
+@pytest.mark.parametrize(("number", "contents"), [(2, {}), (3, {1: CONTENT.kept})])
+def test_the_kept_samples_can_be_opened(number: int, contents: dict[int, Kept], tmp_path: Path) -> None:
+    """A folder of an older format, as it was first written, opens with all that was in it, and has the newest then."""
+    folder = shutil.copytree(GOLDEN / f"format-{number}", tmp_path / "data")
+    check_sample(folder, contents)
+    assert (folder / "format").read_text() == f"{FORMAT}\n"
 
 
 def test_a_format_is_not_changed_unnoticed(folder: Path) -> None:
@@ -200,7 +205,7 @@ def test_an_older_state_costs_no_archived_byte(folder: Path, tmp_path: Path) -> 
     with opened(folder) as state:
         assert [words.split()[0] for words in state.told] == [row.place.file]
     assert (folder / "warc" / ASIDE / row.place.file).read_bytes() == new
-    check_sample(folder)
+    check_sample(folder, {1: CONTENT.kept})
 
 
 @pytest.mark.parametrize("left", [(), ("format",), ("format", "lock"), ("lock",), ("lock", "format.new")])
@@ -214,7 +219,7 @@ def test_a_start_that_was_interrupted(tmp_path: Path, left: tuple[str, ...]) -> 
     if "lock" not in left:
         (made / "lock").unlink()
     write_sample(made)
-    check_sample(made)
+    check_sample(made, {1: CONTENT.kept})
     assert (made / "format").read_text() == f"{FORMAT}\n"
 
 
@@ -354,7 +359,7 @@ def test_no_descriptor_is_left_open(folder: Path) -> None:
     """Neither a state that was closed nor one that could not be opened keeps files open."""
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - not a real folder
     for _ in range(3):
-        check_sample(folder)
+        check_sample(folder, {1: CONTENT.kept})
     (folder / "state.db").write_bytes(b"this is no database" * 1000)
     for _ in range(3):
         with hold(folder), pytest.raises(StoreCorrupt):

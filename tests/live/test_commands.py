@@ -12,11 +12,12 @@ from vedette.edges.clock import real_clock
 from vedette.edges.state import State, hold, open_state
 from vedette.edges.state_view import open_view
 from vedette.errors import SiteError
-from vedette.facts import Site
+from vedette.facts import Refusal, Site
 from vedette.live.commands import Call, Desk
 from vedette.live.settings import LiveSettings, rules_for, schedule_for
 from vedette.live.site_orders import AddSite, ImportSites, PauseSite, RemoveSite, SetSite, SiteOrder, carry_out
 from vedette.live.writing import written
+from vedette.ring.copies import Copies
 from vedette.ring.keep import Keeper
 from vedette.ring.orders import Errand, Fetched, HostNews, Report
 from vedette.ring.ports import Fate
@@ -33,7 +34,8 @@ class Bench:
         self._lock = hold(folder)
         self.state = open_state(folder, "here", 0.0)
         rules = rules_for(self.settings, self.state.book.sites())
-        self.keeper = Keeper(rules, self.state.urls, self.state.book, schedule_for(self.settings), workers=1)
+        copies = Copies(self.state.bands, self.state.book, self.state.urls)
+        self.keeper = Keeper(rules, self.state.urls, self.state.book, schedule_for(self.settings), copies, workers=1)
         self.desk = Desk(self.settings, self.state, self.keeper)
         self.now_s = time.time()
         self._serial = 0
@@ -222,6 +224,48 @@ def test_a_change_of_scope_holds_at_once(bench: Bench) -> None:
     assert bench.desk.recalled == (HOST,)
     bench.give_back(out)
     assert paths(bench.asked()) == ["b"]
+
+
+def refuse(bench: Bench, errand: Errand, why: str) -> int:
+    """A URL is taken out of the queue by a judgement; its id."""
+    bench.give_back([errand])
+    (host,) = bench.state.urls.host_ids([HOST])
+    leased = bench.state.urls.lease([host] * 10, 0, bench.now_s + 300.0)
+    bench.state.urls.acknowledge([errand.id], Fate.REFUSED, 0)
+    bench.state.urls.put_back([one.id for one in leased if one.id != errand.id], 0)
+    bench.state.book.note(errand.id, why, bench.now_s)
+    return errand.id
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("trap", f"{Refusal.TRAP}: 30 fetches brought nothing"),
+        ("copy", f"{Refusal.COPY}: sid= is dropped"),
+    ],
+)
+def test_what_an_operator_overrules_waits_again_at_once(bench: Bench, name: str, why: str) -> None:
+    """Only from the order on that overrules just this judgement; it is noted and held back no more."""
+    bench.crawled(*pages("a"))
+    (errand,) = bench.asked(1)
+    id_ = refuse(bench, errand, why)
+    bench.state.book.hold([(id_, bench.state.urls.host_ids([HOST])[0], f"{HOST} /*")])
+    bench.order(SetSite(HOME, {"overrule": ("spam",)}, "overrule=spam"))
+    assert bench.asked() == []
+    reply = bench.order(SetSite(HOME, {"overrule": ("spam", name)}, f"overrule=spam,{name}"))
+    assert "1 URL waits again" in str(reply["done"])
+    assert bench.state.book.note_of(id_) is None
+    assert bench.state.book.held() == []
+    assert paths(bench.asked()) == ["a"]
+
+
+def test_overruling_for_one_site_wakes_nothing_of_another(bench: Bench) -> None:
+    """What is held back belongs to the site that takes it first."""
+    bench.crawled(*pages("a"))
+    (errand,) = bench.asked(1)
+    refuse(bench, errand, f"{Refusal.TRAP}: for a reason")
+    bench.order(AddSite(Site(HOME + "docs/", scope="prefix", overrule=("trap",))))
+    assert "a" not in paths(bench.asked())
 
 
 @pytest.mark.parametrize("call", [Call("frob"), Call("explain", {"url": "http://nowhere.test/"})])  # type: ignore[arg-type]  # a caller of another version

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import TypeVar
 
+from vedette.edges.band_table import BandTable
 from vedette.edges.book import StateBook, create_book
 from vedette.edges.url_store import UrlStore, create
 from vedette.facts import Answer, Ask, Failure, Headers, NoAnswer, Outcome, Purpose, Site, origin_of
 from vedette.fetch.connect import Route, detour_for
 from vedette.refresh.policies.fixed import Fixed
 from vedette.ring.ask import Asker
+from vedette.ring.copies import Copies
 from vedette.ring.keep import Keeper
 from vedette.ring.kept import Rules
 from vedette.ring.orders import Fetched, Orders, Place, Recall, Report, Result
@@ -152,7 +154,8 @@ class Drive:
         self.urls = UrlStore(self.db, epoch=1)
         self.book = StateBook(self.db)
         schedule = schedule or Schedule(recrawl=rules.recrawl, sources=Fixed())
-        self.keeper = Keeper(rules, self.urls, self.book, schedule, workers)
+        copies = Copies(BandTable(None, self.urls.secret), self.book, self.urls)
+        self.keeper = Keeper(rules, self.urls, self.book, schedule, copies, workers)
         self.hold_s = hold_s
         self.log: list[Asked] = []
         self.looked_up: list[str] = []

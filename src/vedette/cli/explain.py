@@ -12,7 +12,8 @@ __all__ = ["add"]
 
 DESCRIPTION = """\
 Whether a URL is known, to which site it belongs, what robots.txt says of it, when it
-was fetched, when it is due again and by which rule; or what it waits for.
+was fetched, what was read there, which pages say the same, whether it is worth indexing,
+when it is due again and by which rule; or what it waits for, or why it is held back.
 
   vedette explain https://example.org/docs/
 """

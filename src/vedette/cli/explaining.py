@@ -12,6 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from vedette.cli.asking import ask, folder_of, hint, web_url
+from vedette.cli.page_reading import (
+    held_facts,
+    held_lines,
+    reading_facts,
+    reading_lines,
+    spared_facts,
+    spared_lines,
+)
 from vedette.cli.words import ago, bytes_in_words, plain, roughly
 from vedette.config import load
 from vedette.discover.normalize import explain as steps_of
@@ -19,7 +27,7 @@ from vedette.discover.normalize import normalize
 from vedette.discover.scope import refusal, site_of
 from vedette.edges.book import SiteRow
 from vedette.edges.state_view import StateView, UrlRow, open_view
-from vedette.facts import Site, origin_of
+from vedette.facts import Refusal, Site, origin_of
 from vedette.fetch import robots_state
 from vedette.live.commands import Call
 from vedette.refresh.policies.fixed import Fixed
@@ -53,6 +61,9 @@ def _facts(url: str, view: StateView, folder: Path, schedule: Schedule) -> Told:
     live = ask(folder, Call("explain", {"url": known_as}))
     now_s = live["now_s"] if live else time.time()
     known = view.url_by_id(live["id"]) if live else view.url(known_as)
+    page = view.book.page_of(known.id) if known else None
+    site = row.site if row else None
+    place = _known(known, live, view) if known else None
     return {
         "url": url,
         "known_as": known_as,
@@ -61,10 +72,13 @@ def _facts(url: str, view: StateView, folder: Path, schedule: Schedule) -> Told:
         "steps": [step.rule for step in steps_of(url, row.site)] if row else [],
         "site": _site(row) if row else None,
         "refusal": None if row else str(refusal(url, [each.site for each in rows])),
-        "robots": _robots(known_as, row.site if row else None, view, now_s),
+        "robots": _robots(known_as, site, view, now_s),
         "host": _host(known_as, live, view),
-        "known": _known(known, live, view) if known else None,
-        "page": _page(known_as, view.book.page_of(known.id) if known else None, schedule),
+        "known": place,
+        "page": _page(known_as, page, schedule),
+        **reading_facts(page, site, view),
+        "held": held_facts(known.id, place["why"], view) if known and place and place["why"] else None,
+        "spared": spared_facts(known_as, site, view) if page is None else None,
     }
 
 
@@ -78,7 +92,14 @@ def _row_of(url: str, rows: Sequence[SiteRow]) -> SiteRow | None:
 
 
 def _site(row: SiteRow) -> Told:
-    return {"start": row.site.start, "scope": row.site.scope, "paused": row.paused}
+    site = row.site
+    return {
+        "start": site.start,
+        "scope": site.scope,
+        "paused": row.paused,
+        "change": site.change,
+        "overrule": site.overrule,
+    }
 
 
 def _robots(url: str, site: Site | None, view: StateView, now_s: float) -> Told:
@@ -157,7 +178,9 @@ def _lines(told: Told, options: argparse.Namespace) -> Iterator[str]:
         return
     if told["page"] is not None:
         yield f"Fetched   {_page_words(told['page'], told['now_s'])}"
+        yield from reading_lines(told, options)
     yield _next_words(told, options)
+    yield from _thrift_words(told, options)
     if told["page"] is not None and told["page"]["archived"]:
         place = told["page"]["archived"]
         yield f"Archived  warc/{place['file']}, {bytes_in_words(place['length'])} from byte {place['offset']}"
@@ -165,7 +188,21 @@ def _lines(told: Told, options: argparse.Namespace) -> Iterator[str]:
         yield f"Archived  no: {told['known']['copy_lost']}"
 
 
+def _thrift_words(told: Told, options: argparse.Namespace) -> Iterator[str]:
+    """Of what was refused because too little is expected of it: until when, and how to have it all the same."""
+    if told["site"] is None:
+        return
+    if told["held"] is not None:
+        yield from held_lines(told, options)
+    elif (told["known"]["why"] or "").startswith(Refusal.COPY):
+        yield from spared_lines(told, options)
+
+
 def _unknown(told: Told, options: argparse.Namespace) -> Iterator[str]:
+    if told["spared"] is not None:
+        yield f"Known     no, and links to it are read as links to another page: {Refusal.COPY}"
+        yield from spared_lines(told, options)
+        return
     yield "Known     no: no page that was fetched links to it, and no sitemap or feed names it"
     if told["robots"]["verdict"] == "disallowed" and not told["robots"]["ignored"]:
         yield "Next      never, as long as its robots.txt disallows it"
@@ -209,7 +246,9 @@ def _next_words(told: Told, options: argparse.Namespace) -> str:
         return f"Waiting   {_leased_words(told, hint('up', options))}"
     if known["standing"] in {"refused", "failed"}:
         when = f", {ago(known['ended_s'], now_s)}" if known["ended_s"] is not None else ""
-        return f"{known['standing'].capitalize():<9} {plain(known['why'] or 'for a reason that was not kept')}{when}"
+        return (
+            f"{known['standing'].capitalize():<9} {plain(known['why'] or 'for a reason that was not kept', 400)}{when}"
+        )
     due_s = told["page"]["due_s"] if told["page"] else None
     if due_s is None:
         return f"Next      not due; {hint('fetch ' + told['known_as'], options)} fetches it now"

@@ -10,13 +10,13 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 from vedette.cli.sites import OWNED
 from vedette.config import format_duration, format_size, parse_duration, parse_size
 from vedette.discover.scope import read_site
 from vedette.errors import ConfigError, UsageError
-from vedette.facts import Site
+from vedette.facts import Overrule, Site
 from vedette.fetch.hours import read_hours
 
 __all__ = ["changes_of", "checked", "read_sites", "settings_in_words", "site_of_text", "write_sites"]
@@ -76,6 +76,17 @@ def _secrets(value: object) -> str:
     return _text(value)
 
 
+def _overrules(value: object) -> tuple[str, ...]:
+    """Names, each once and in one order; of a text those between its commas, and none of them for ``none``."""
+    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ConfigError('write names, such as ["trap", "spam"]')
+    if names in (["none"], [""]):
+        return ()
+    known = get_args(Overrule)
+    return tuple(sorted(dict.fromkeys(names), key=lambda name: known.index(name) if name in known else -1))
+
+
 def _same(value: object) -> object:
     return value
 
@@ -101,6 +112,8 @@ _KEYS = {
     "ignore_robots": _Key("ignore_robots", _owned, lambda owned: OWNED if owned else False),
     "allow_private": _Key("allow_private", _switch),
     "secrets": _Key("secrets", _secrets),
+    "change": _Key("change", _text),
+    "overrule": _Key("overrule", _overrules, list),
 }
 
 
@@ -111,8 +124,15 @@ def site_of_text(text: str, settings: Mapping[str, object]) -> Site:
 
 
 def checked(site: Site) -> Site:
-    """The site, if what it says of scope and patterns can be meant."""
-    read_site(site.start, scope=site.scope, include=site.include, exclude=site.exclude)
+    """The site, if what it says of scope, patterns and judgements can be meant."""
+    read_site(
+        site.start,
+        scope=site.scope,
+        include=site.include,
+        exclude=site.exclude,
+        change=site.change,
+        overrule=site.overrule,
+    )
     return site
 
 

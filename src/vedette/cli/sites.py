@@ -21,6 +21,7 @@ runs, and from the next start on where nothing does.
 
   vedette sites add https://example.org/docs/ --scope prefix --delay 2s
   vedette sites set https://example.org/docs/ delay=5s hours=22:00-06:00
+  vedette sites set https://example.org/docs/ change=text overrule=trap,spam
 """
 
 
@@ -59,6 +60,16 @@ def _add_add(verbs: "argparse._SubParsersAction[Parser]") -> None:
     )
     parser.add_argument(
         "--secrets", metavar="PLACE", help="env:NAME or file:PATH with headers that are sent to this site only"
+    )
+    parser.add_argument(
+        "--change",
+        metavar="RULE",
+        help="what counts as a change of a page: bytes, text, main (its main text, the default) or links",
+    )
+    parser.add_argument(
+        "--overrule",
+        metavar="NAMES",
+        help="judgements that you do not share: some of trap, copy, missing, script, empty, thin, spam, with commas",
     )
 
 

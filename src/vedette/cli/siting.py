@@ -24,6 +24,9 @@ __all__ = ["VERBS"]
 
 Told = dict[str, Any]
 
+_TYPED = ("delay", "hours", "bytes_per_s", "ignore_robots", "secrets", "change", "overrule")
+_CHECKED = frozenset({"scope", "include", "exclude", "change", "overrule"})
+
 
 def _list(options: argparse.Namespace) -> int:
     with open_view(folder_of(options)) as view:
@@ -47,7 +50,7 @@ def _list(options: argparse.Namespace) -> int:
 def _add(options: argparse.Namespace) -> int:
     settings: dict[str, object] = {"scope": options.scope, "include": options.include, "exclude": options.exclude}
     settings["allow_private"] = options.allow_private
-    typed = {key: getattr(options, key) for key in ("delay", "hours", "bytes_per_s", "ignore_robots", "secrets")}
+    typed = {key: getattr(options, key) for key in _TYPED}
     site = site_of_text(options.site, {**settings, **{key: value for key, value in typed.items() if value is not None}})
     told = _ordered(options, AddSite(site))
     preview = _preview(site)
@@ -84,7 +87,7 @@ def _takes(site: Site) -> str:
 
 def _set(options: argparse.Namespace) -> int:
     start, changes = read_site(options.site).start, changes_of(options.changes)
-    fields: Any = {key: value for key, value in changes.items() if key in {"scope", "include", "exclude"}}
+    fields: Any = {key: value for key, value in changes.items() if key in _CHECKED}
     checked(Site(start, **fields))
     return _said(options, _ordered(options, SetSite(start, changes, " ".join(options.changes))))
 
@@ -165,6 +168,8 @@ def _as_json(site: Site, *, paused: bool) -> Told:
         "ignore_robots": site.ignore_robots,
         "allow_private": site.allow_private,
         "secrets": site.secrets,
+        "change": site.change,
+        "overrule": site.overrule,
         "paused": paused,
     }
 

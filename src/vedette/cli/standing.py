@@ -31,7 +31,7 @@ def show_status(options: argparse.Namespace) -> int:
 
 def _on_disk(view: StateView, running: Told | None) -> Told:
     failures, refusals = view.mishaps()
-    mishap, archive, rows = view.last_mishap(), view.archive(), view.book.sites()
+    mishap, archive, rows, reading = view.last_mishap(), view.archive(), view.book.sites(), view.reading()
     return {
         "pages": view.pages(),
         "urls_known": running["urls_known"] if running else view.known(),
@@ -40,6 +40,7 @@ def _on_disk(view: StateView, running: Told | None) -> Told:
         "hosts_in_trouble": running["hosts_in_trouble"] if running else view.troubles(),
         "failures": dict(failures),
         "refusals": dict(refusals),
+        "reading": {"copies": reading.copies, "objected": reading.objected, "held": reading.held},
         "sites": [
             {"site": row.site.start, "paused": row.paused, "known": count.known, "pages": count.pages}
             for row, count in zip(rows, view.site_counts(rows), strict=True)
@@ -64,6 +65,7 @@ def _lines(told: Told, options: argparse.Namespace) -> Iterator[str]:
     )
     if now:
         yield f"Hosts     {kinds(now['hosts_waiting'], most=6) or 'nothing to ask any of them for'}"
+    yield from _reading(told["reading"])
     yield from _troubles(told)
     yield from _sites(told["sites"])
     archive = told["archive"]
@@ -73,6 +75,17 @@ def _lines(told: Told, options: argparse.Namespace) -> Iterator[str]:
 def _pace(now: Told) -> str:
     rate = "" if now["pages_per_s"] is None else f", {now['pages_per_s']:.1f} a second of late"
     return f"; {amount(now['pages'])} fetched since the start, {amount(now['unchanged'])} of them unchanged{rate}"
+
+
+def _reading(reading: Told) -> Iterator[str]:
+    """What came of reading: what there was not, is not said."""
+    said = {
+        "copies of other pages": reading["copies"],
+        "pages with something against indexing": reading["objected"],
+        "held back as traps": reading["held"],
+    }
+    if any(said.values()):
+        yield f"Reading   {kinds({what: count for what, count in said.items() if count})}"
 
 
 def _troubles(told: Told) -> Iterator[str]:

@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TypedDict, Unpack
+from typing import TypedDict, Unpack, get_args
 from urllib.parse import quote
 
 from vedette.discover.normalize import matches, normalize, resolve
 from vedette.errors import SiteError
-from vedette.facts import Refusal, ScopeKind, Site, registrable_domain
+from vedette.facts import JudgedBy, Overrule, Refusal, ScopeKind, Site, registrable_domain
 
 __all__ = ["MAX_URL_BYTES", "SiteIndex", "SiteSettings", "in_scope", "read_site", "refusal", "site_of"]
 
@@ -22,6 +22,8 @@ MAX_URL_BYTES = 2048
 
 _MOST_TELLING_FIRST = (Refusal.TOO_LONG, Refusal.EXCLUDED, Refusal.NOT_HTTP, Refusal.OUT_OF_SCOPE)
 _ASCII = bytes(range(128)).decode()
+_CHANGES: tuple[str, ...] = get_args(JudgedBy)
+_OVERRULES: tuple[str, ...] = get_args(Overrule)
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _TYPED_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s/?#\\@:\[\]]+)(?::([0-9]{1,5}))?(?=[/?#]|\Z)")
@@ -38,6 +40,8 @@ class SiteSettings(TypedDict, total=False):
     sort_parameters: bool
     drop_parameters: tuple[str, ...]
     delay_s: float | None
+    change: JudgedBy
+    overrule: tuple[Overrule, ...]
 
 
 def in_scope(url: str, site: Site) -> Refusal | None:
@@ -127,6 +131,11 @@ def _check_settings(site: Site) -> None:
     for pattern in site.include + site.exclude:
         if not pattern.startswith(("/", "*")):
             raise SiteError(f"pattern {_shown(pattern)} fits no path: begin it with / or *")
+    if site.change not in _CHANGES:
+        raise SiteError(f"change {_shown(site.change)} is unknown: give one of {', '.join(_CHANGES)}")
+    for name in site.overrule:
+        if name not in _OVERRULES:
+            raise SiteError(f"{_shown(name)} is nothing to overrule: give some of {', '.join(_OVERRULES)}, or none")
 
 
 def _with_scheme(text: str) -> str:

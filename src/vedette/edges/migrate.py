@@ -1,4 +1,6 @@
-"""Format 1 becomes format 2: nothing is lost, and a kill at any moment leaves one of the two whole.
+"""Older formats become the present one: nothing is lost, and a kill at any moment leaves one of the two whole.
+
+Format 3 added the tables of what pages say. They are made where they are missing, and fill as pages are fetched again.
 
 Format 1 kept page bodies in the database and knew no sites, hosts or archive. The new state is built beside the old
 one in ``state.new.db``, in one transaction, with the bodies in an archive file; then the files change names:
@@ -28,7 +30,7 @@ from vedette.ring.orders import Errand, Fetched, Place
 from vedette.ring.ports import Told
 from vedette.ring.schedule import Schedule
 
-__all__ = ["migrate", "write_format"]
+__all__ = ["bring_up_to_date", "migrate", "write_format"]
 
 _BATCH = 5000
 _LIMIT_BYTES = 1 << 30
@@ -41,8 +43,20 @@ _PAGES = (
 )
 
 
+def bring_up_to_date(folder: Path, number: int | None) -> list[str]:
+    """Bring a held folder of an older format up to date; what the operator should know of it."""
+    told = [migrate(folder)] if number == 1 else []
+    if number in {1, 2}:
+        with closing(sqlite3.connect(folder / "state.db", isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            create_book(db)
+            db.execute("COMMIT")
+        write_format(folder, 3)
+    return told
+
+
 def migrate(folder: Path) -> str:
-    """Bring a held folder of format 1 up to date; what happened, in one line."""
+    """From format 1 to 2; what happened, in one line."""
     old, kept, new = folder / "state.db", folder / "state-format-1.db", folder / "state.new.db"
     if old.exists() and not kept.exists():
         _build(folder, old, new)
@@ -51,7 +65,7 @@ def migrate(folder: Path) -> str:
         new.rename(old)
     write_format(folder, 2)
     return (
-        f"{folder} had format 1 and has format 2 now; name its sites again, for format 1 kept none "
+        f"{folder} had format 1 and was brought up to date; name its sites again, for format 1 kept none "
         f"(the old state is in {kept.name}, which may be deleted)"
     )
 

@@ -2,6 +2,7 @@
 
 state.db   SQLite with a write-ahead log: known URLs, leases, pages, hosts, sites
 urls       the known URLs as saved at a clean end; made anew when missing
+bands      the banding index over what pages say; made anew when missing or behind
 warc/      what was fetched; warc/unacknowledged has what was found there and no state vouches for
 format     a number; a newer one is refused untouched, an older one brought up to date
 lock       held while somebody uses the folder
@@ -14,15 +15,20 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
+import numpy as np
+
+from vedette.edges.band_table import BandTable
 from vedette.edges.book import StateBook, create_book
-from vedette.edges.migrate import migrate, write_format
+from vedette.edges.migrate import bring_up_to_date, write_format
 from vedette.edges.url_store import UrlStore, create
 from vedette.edges.warc import truncate_to
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
 from vedette.facts import PARTITIONS
+from vedette.parse.sketch import bands_of
 
 __all__ = [
     "FORMAT",
@@ -35,7 +41,8 @@ __all__ = [
     "said_plainly",
 ]
 
-FORMAT = 2
+FORMAT = 3
+SKETCHES_AT_ONCE = 10_000
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -51,6 +58,7 @@ class State:
     db: sqlite3.Connection
     urls: UrlStore
     book: StateBook
+    bands: BandTable
     clean: bool
     told: tuple[str, ...]
 
@@ -69,6 +77,7 @@ class State:
                 self.commit()
                 if clean:
                     self.urls.save(self.folder / "urls")
+                    self.bands.close()
         finally:
             self.db.close()
 
@@ -94,7 +103,7 @@ def hold(folder: Path) -> IO[str]:
 def open_state(folder: Path, owner: str, now_s: float) -> State:
     """Open a folder that is held, as the next epoch of its ownership; whatever a crash left half done is undone."""
     with said_plainly(folder):
-        told = [migrate(folder)] if check_format(folder) == 1 else []
+        told = bring_up_to_date(folder, check_format(folder))
         (folder / "warc").mkdir(exist_ok=True)
         db = sqlite3.connect(folder / "state.db", isolation_level=None)
         try:
@@ -110,12 +119,26 @@ def open_state(folder: Path, owner: str, now_s: float) -> State:
                 image.unlink()
             urls.expired(float("inf"))
             told += truncate_to(folder / "warc", book.archives())
-            state = State(folder, db, urls, book, clean, tuple(told))
+            bands = open_bands(folder / "bands", urls.secret, book, clean=clean)
+            state = State(folder, db, urls, book, bands, clean, tuple(told))
             state.commit()
         except BaseException:
             db.close()
             raise
         return state
+
+
+def open_bands(path: Path, secret: int, book: StateBook, *, clean: bool) -> BandTable:
+    """The banding index, made anew from the sketches of all pages unless it was closed together with them."""
+    bands = BandTable(path, secret)
+    if clean and not bands.behind:
+        return bands
+    bands.forget()
+    sketches = book.sketches()
+    while rows := list(islice(sketches, SKETCHES_AT_ONCE)):
+        ids, mins = np.array([id_ for id_, _ in rows], np.uint32), b"".join(sketch for _, sketch in rows)
+        bands.match_or_add(ids, bands_of(np.frombuffer(mins, np.uint8).reshape(len(rows), -1)))
+    return bands
 
 
 @contextmanager
@@ -135,9 +158,9 @@ def read_state(folder: Path) -> Iterator[sqlite3.Connection]:
 def _open_to_read(folder: Path) -> sqlite3.Connection:
     if not (folder / "format").exists():
         raise StoreError(f"{folder} is no data folder: name one with --data")
-    if check_format(folder) == 1:
+    if check_format(folder) in {1, 2}:
         with hold(folder):
-            migrate(folder)
+            bring_up_to_date(folder, check_format(folder))
     return sqlite3.connect(f"{(folder / 'state.db').resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
 
 

@@ -4,12 +4,14 @@ SQLite's write-ahead log lets anybody read beside the one writer, so long looks 
 and cost the keeper nothing. All answers of a view are of one moment.
 """
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from vedette.discover.scope import in_scope
 from vedette.edges.book import HostRow, SiteRow, StateBook
@@ -18,10 +20,18 @@ from vedette.errors import UsageError
 from vedette.facts import Refusal, Site, origin_of
 from vedette.ring.ports import Fate
 
-__all__ = ["ArchiveSize", "Mishap", "SiteCount", "StateView", "UrlRow", "open_view"]
+__all__ = ["ArchiveSize", "Group", "Mishap", "Reading", "Said", "SiteCount", "StateView", "UrlRow", "open_view"]
 
 _LAST_FATES = "SELECT fate FROM (SELECT url_id, fate, max(id) FROM fate GROUP BY url_id)"
 _FETCHED = "status BETWEEN 200 AND 299"
+_SAID = (
+    "SELECT grp, charset, language, description, canonical, marks, words, published_s, modified_s, spam, objections, "
+    "share, change FROM content WHERE id = ?"
+)
+_STANDS = (
+    "SELECT copies.canonical, why FROM copies JOIN content ON content.id = copies.canonical "
+    "WHERE copies.grp = ? AND content.grp = copies.grp"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +69,46 @@ class Mishap:
     at_s: float
 
 
+class Said(NamedTuple):
+    """What a page said when it was last read, its group of copies, and what became of the version before.
+
+    ``objections`` are what speaks against indexing it: pairs of a name and what it rests on.
+    """
+
+    group: int
+    charset: str
+    language: str
+    description: str
+    canonical: str
+    marks: str
+    words: int
+    published_s: float | None
+    modified_s: float | None
+    spam: float
+    objections: tuple[tuple[str, str], ...]
+    share: float | None
+    change: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Pages that say the same: how many, which one stands for them and why, and the first few by id and URL."""
+
+    pages: int
+    canonical: int
+    why: str
+    first: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How many pages are copies of others, have something against indexing them, or are held back as traps."""
+
+    copies: int
+    objected: int
+    held: int
+
+
 class StateView:
     """What people may ask of a folder."""
 
@@ -90,6 +140,50 @@ class StateView:
         sql = "SELECT name, ready_s, strain, trouble FROM host_state WHERE name = ?"
         row = self._db.execute(sql, (name,)).fetchone()
         return HostRow(*row) if row else None
+
+    def said(self, id_: int) -> Said | None:
+        """What a page says; None where nothing was read."""
+        row = self._db.execute(_SAID, (id_,)).fetchone()
+        if row is None:
+            return None
+        objections = tuple((str(name), str(detail)) for name, detail in json.loads(row[10]))
+        return Said._make((*row[:10], objections, *row[11:]))
+
+    def copies_of(self, group: int, most: int) -> Group | None:
+        """A group of pages that say the same, with the first of them; None where nobody joined it.
+
+        Who stands for it may have changed its text since: then nobody is named.
+        """
+        others = self._number("SELECT count(*) FROM content WHERE grp = ? AND grp <> id", group)
+        if not others:
+            return None
+        first = self.book.members(group, most)
+        canonical, why = self._db.execute(_STANDS, (group,)).fetchone() or (0, "")
+        leads = bool(first) and first[0][0] == group
+        return Group(others + leads, canonical, why, tuple((id_, url) for id_, url, _ in first))
+
+    def held_for(self, id_: int) -> str | None:
+        """The host, port and pattern with which a URL is held back; None where it is not."""
+        row = self._db.execute("SELECT place FROM held WHERE url_id = ?", (id_,)).fetchone()
+        return row[0] if row else None
+
+    def account(self, name: str) -> str | None:
+        """What the fetches of a host and port brought, as ``order.yields`` wrote it."""
+        row = self._db.execute("SELECT account FROM yield WHERE name = ?", (name,)).fetchone()
+        return row[0] if row else None
+
+    def reading(self) -> Reading:
+        """What came of reading all pages."""
+        return Reading(
+            self._number("SELECT count(*) FROM content WHERE grp <> id"),
+            self._number("SELECT count(*) FROM content WHERE objections <> '[]'"),
+            self._number("SELECT count(*) FROM held"),
+        )
+
+    def urls_refused(self, refusal: Refusal) -> list[tuple[int, str]]:
+        """The URLs that were refused for this reason, whatever else was said of it, with their ids."""
+        sql = "SELECT id, url FROM note JOIN url ON id = url_id WHERE substr(why, 1, ?) = ? ORDER BY id"
+        return self._db.execute(sql, (len(refusal), str(refusal))).fetchall()
 
     def known(self) -> int:
         """How many URLs are known."""
@@ -156,8 +250,8 @@ class StateView:
         values = (names.get(origin_of(site.start).host, -1), len(folder), folder)
         return SiteCount(*self._db.execute(sql, values).fetchone())
 
-    def _number(self, sql: str) -> int:
-        return int(self._db.execute(sql).fetchone()[0])
+    def _number(self, sql: str, *values: int) -> int:
+        return int(self._db.execute(sql, values).fetchone()[0])
 
 
 @contextmanager

@@ -82,6 +82,11 @@ class UrlStore:
         """What all known URLs together cost in memory; what hosts cost is not in it."""
         return self._table.nbytes + self._queues.nbytes
 
+    @property
+    def secret(self) -> int:
+        """What no web site may know, so that none can choose where things stand in tables."""
+        return self._gate.secret
+
     def host_ids(self, names: Sequence[str]) -> list[int]:
         """The id of each host, as in ``facts.Origin.host``; unseen ones get the next."""
         ids = list(map(self._hosts.get, names))

@@ -23,6 +23,8 @@ from vedette.edges.warc import WarcWriter
 from vedette.edges.warc_reading import Damage, Record, scan
 from vedette.errors import SiteError
 from vedette.facts import Failure, origin_of
+from vedette.ring.choice import copy_of
+from vedette.ring.copies import LESSONS, Copies
 from vedette.ring.keep import Keeper
 from vedette.ring.kept import Rules
 from vedette.ring.links import Links
@@ -70,7 +72,8 @@ class Importer:
             raise SiteError(f'{state.folder} has no sites to which anything could belong: "vedette sites add" first')
         self._schedule = Schedule(recrawl=True)
         self._links = Links(SiteIndex(sites))
-        self._keeper = Keeper(Rules(sites=sites), state.urls, state.book, self._schedule, workers=1)
+        copies = Copies(state.bands, state.book, state.urls, state.book.life(LESSONS) or "")
+        self._keeper = Keeper(Rules(sites=sites), state.urls, state.book, self._schedule, copies, workers=1)
         self._writer = WarcWriter(state.folder / "warc", SERIES, software, sync=True)
         self._fetched: dict[str, set[int]] = {}
         self.told = Imported()
@@ -120,6 +123,9 @@ class Importer:
             self.told.passed_over[why] += 1
             return None
         url = self._sited(found.url)
+        if url is not None and url == origin_of(url).robots_url:
+            self.told.passed_over["robots.txt"] += 1
+            return None
         source = f"{found.file}#{found.offset}"
         return Old(url, found.fetched_s, found.status, found.headers, found.payload, source) if url else None
 
@@ -145,6 +151,7 @@ class Importer:
         ]
         self._state.book.acknowledge_archive(self._writer.flush(), self._now_s)
         self._state.book.keep_pages(list(self._schedule.rows(results, earlier)))
+        self._keeper.keep_contents([result for _, result in results])
         for _, result in results:
             self._follow(result)
 
@@ -153,7 +160,7 @@ class Importer:
             self.told.passed_over["not younger than what is at hand"] += 1
             return None
         host = origin_of(old.url).host
-        errand = Errand(id_, host, old.url, "page", depth=DEPTH, copy=_copy(earlier))
+        errand = Errand(id_, host, old.url, "page", depth=DEPTH, copy=self._copy(earlier))
         found = replay(old, errand, self._links, self._limit_bytes)
         if isinstance(found, Failure):
             self.told.name(f"{old.source}: {found}")
@@ -163,6 +170,10 @@ class Importer:
         self._fetched.setdefault(host, set()).add(id_)
         self.told.pages += 1
         return found.result._replace(place=Place(stood.file, stood.offset, stood.length))
+
+    def _copy(self, row: PageRow | None) -> Copy | None:
+        """By which it is seen whether an answer is a change."""
+        return copy_of(row, self._state.book.contents([row.id]).get(row.id)) if row else None
 
     def _follow(self, result: Fetched) -> None:
         """Links become known, as after a fetch."""
@@ -181,13 +192,6 @@ class Importer:
         held = [one.id for one in urls.lease([number] * urls.waiting(number), NOBODY, inf)]
         urls.acknowledge([id_ for id_ in held if id_ in ids], Fate.FETCHED, NOBODY)
         urls.put_back([id_ for id_ in held if id_ not in ids], NOBODY)
-
-
-def _copy(row: PageRow | None) -> Copy | None:
-    """By which it is seen whether an answer is a change."""
-    if row is None or not row.digest:
-        return None
-    return Copy(row.etag, row.last_modified, row.digest, row.payload_digest, row.fetched_s)
 
 
 def _batches(answers: Iterable[Old]) -> Iterator[list[Old]]:

@@ -28,6 +28,7 @@ from vedette.fetch.robots_state import RobotsState, Standing
 from vedette.live.commands import Call, Desk
 from vedette.live.housekeeping import Chores
 from vedette.live.settings import LiveSettings, rules_for, schedule_for
+from vedette.ring.copies import LESSONS, Copies
 from vedette.ring.keep import Keeper
 from vedette.ring.kept import Order
 from vedette.ring.orders import Noted, Orders, Recall, Report, Stop
@@ -36,6 +37,7 @@ __all__ = ["Hello", "KeeperProcess", "run_keeper"]
 
 LONGEST_SLEEP_S = 0.05
 CHORES_EVERY_S = 1.0
+LEARNED_EVERY_S = 10.0
 ERRANDS_PER_WORKER = 8000
 STOP_PATIENCE_S = 2.0
 LAST_PATIENCE_S = 0.5
@@ -88,7 +90,8 @@ class KeeperProcess:
         self.state = state
         _name_sites(settings, state)
         rules = rules_for(settings, state.book.sites())
-        self.keeper = Keeper(rules, state.urls, state.book, schedule_for(settings), settings.workers)
+        copies = Copies(state.bands, state.book, state.urls, state.book.life(LESSONS) or "")
+        self.keeper = Keeper(rules, state.urls, state.book, schedule_for(settings), copies, settings.workers)
         self.desk = Desk(settings, state, self.keeper)
         self._housekeeping = Chores(state, settings.config.store, settings.agent.partition(" ")[0], settings.workers)
         self._resolver = resolver or Resolver()
@@ -101,6 +104,8 @@ class KeeperProcess:
         self._stopping_s: float | None = None
         self._numbers: dict[str, object] = {}
         self._counting, self._judging = _Sparing(), _Sparing()
+        self._lessons = copies.lessons
+        self._learned_s = settings.clock.wall()
 
     def run(self) -> str:
         """Until nothing is left to do, or somebody says stop; how it ended."""
@@ -123,6 +128,8 @@ class KeeperProcess:
         (self.settings.folder / SOCKET).unlink(missing_ok=True)
         self._resolver.close()
         self._poll.close()
+        self._write()
+        self._keep_lessons()
         self._housekeeping.close()
         self.state.close(clean=True)
 
@@ -135,7 +142,10 @@ class KeeperProcess:
             ready_s = min(row.ready_s - behind_s, now_s + LONGEST_REST_S)
             self.keeper.recall_host(row.name, ready_s, row.strain, row.trouble)
         robots = _set_back(book.robots(), now_s, behind_s)
-        self.keeper.begin(self.state.urls.names_with_work(), robots, now_s, clean=self.state.clean)
+        for name, account in book.yields().items():
+            self.keeper.thrift.traps.from_json(name, json.loads(account))
+        names = self.state.urls.names_with_work()
+        self.keeper.begin(names, robots, now_s, held=book.held(), clean=self.state.clean)
         for site in self.keeper.rules.sites:
             self.keeper.found([site.start], 0, now_s, front=0)
 
@@ -193,7 +203,8 @@ class KeeperProcess:
             peer.errands -= len(message.results) + len(message.returned)
         elif isinstance(message, Hello):
             peer.worker, peer.pid = message.worker, message.pid
-            _send(peer, Orders(sites=self.keeper.rules.sites) if self._stopping_s is None else Stop())
+            rules = Orders(sites=self.keeper.rules.sites, learned=self.keeper.copies.learned)
+            _send(peer, rules if self._stopping_s is None else Stop())
         elif isinstance(message, Call):
             peer.replies.append(self._answer(message))
 
@@ -219,7 +230,7 @@ class KeeperProcess:
     def _tell(self, orders: list[Order], lookups: list[str]) -> None:
         for peer in self._peers.values():
             self._tell_peer(peer)
-        self.desk.sites_changed = False
+        self.desk.sites_changed = self.keeper.copies.has_news = False
         for host in lookups:
             self._resolver.ask(host)
         workers = {peer.worker: peer for peer in self._workers()}
@@ -235,6 +246,8 @@ class KeeperProcess:
         if peer.worker is not None and self.desk.sites_changed:
             _send(peer, Orders(sites=self.keeper.rules.sites))
             _send(peer, Recall(self.desk.recalled))
+        if peer.worker is not None and self.keeper.copies.has_news:
+            _send(peer, Orders(learned=self.keeper.copies.learned))
         for reply in peer.replies:
             _send(peer, reply)
         peer.replies.clear()
@@ -252,8 +265,22 @@ class KeeperProcess:
         self.state.book.set_life("clock_s", repr(self.clock.now()))
         self.keeper.renewed(self.clock.now())
         self._dismiss_silent(wall_s)
+        if wall_s - self._learned_s >= LEARNED_EVERY_S:
+            self._learned_s = wall_s
+            self._keep_lessons()
         self._housekeeping.step(self.clock.now(), wall_s)
         self.desk.trouble = self._housekeeping.trouble()
+
+    def _keep_lessons(self) -> None:
+        """What was learned of traps and copies; a crash costs what was learned in the last moments."""
+        thrift, lessons = self.keeper.thrift, self.keeper.copies.lessons
+        if thrift.changed:
+            accounts = {name: json.dumps(thrift.traps.to_json(name)) for name in thrift.changed}
+            self.state.book.keep_yields(accounts)
+            thrift.changed.clear()
+        if lessons is not self._lessons:
+            self._lessons = lessons
+            self.state.book.set_life(LESSONS, lessons.to_json())
 
     def _dismiss_silent(self, wall_s: float) -> None:
         """A lease ends by time: every word of its worker renews it, and none came."""

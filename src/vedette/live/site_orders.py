@@ -12,12 +12,16 @@ from typing import Any
 from vedette.discover.scope import SiteIndex, in_scope
 from vedette.edges.book import Action, SiteRow
 from vedette.edges.state import State
+from vedette.edges.state_view import StateView
 from vedette.errors import SiteError
-from vedette.facts import Refusal, Site, origin_of, partition_of
+from vedette.facts import Overrule, Refusal, Site, origin_of, partition_of
 
 __all__ = ["AddSite", "ImportSites", "PauseSite", "RemoveSite", "SetSite", "SiteOrder", "carry_out"]
 
 LAST_FRONT = 7
+
+# What an operator may overrule, and the refusals that do not hold then.
+OVERRULED: Mapping[Overrule, Refusal] = {"trap": Refusal.TRAP, "copy": Refusal.COPY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ def carry_out(order: SiteOrder, state: State, now_s: float) -> str:
     else:
         done = _change(order, state, rows)
     _reconsider(state)
+    done += _overrule(state, rows)
     state.book.log_action(Action(now_s, f"sites: {done}"))
     return done
 
@@ -133,7 +138,28 @@ def _reconsider(state: State) -> None:
     """URLs that no site took, and one takes now, wait again."""
     sites = SiteIndex([row.site for row in state.book.sites()])
     noted = state.book.urls_noted(str(Refusal.OUT_OF_SCOPE))
-    ids = [id_ for id_, url in noted if sites.site_of(url) is not None]
+    _wait_again(state, [id_ for id_, url in noted if sites.site_of(url) is not None])
+
+
+def _overrule(state: State, before: Mapping[str, SiteRow]) -> str:
+    """URLs that were refused by a judgement which their site overrules since this order wait again; how many."""
+    rows = state.book.sites()
+    sites = SiteIndex([row.site for row in rows])
+    ids: list[int] = []
+    for name, refusal in OVERRULED.items():
+        gained = {row.site.start for row in rows if name in row.site.overrule and not _overruled(name, row, before)}
+        if gained:
+            refused = StateView(state.db).urls_refused(refusal)
+            ids += [id_ for id_, url in refused if (site := sites.site_of(url)) is not None and site.start in gained]
+    _wait_again(state, ids)
+    return f"; {len(ids)} URL{' waits' if len(ids) == 1 else 's wait'} again" if ids else ""
+
+
+def _overruled(name: Overrule, row: SiteRow, before: Mapping[str, SiteRow]) -> bool:
+    return row.site.start in before and name in before[row.site.start].site.overrule
+
+
+def _wait_again(state: State, ids: list[int]) -> None:
     if ids:
         state.book.forget(ids, pages=False)
         state.urls.again(ids, LAST_FRONT)

@@ -5,6 +5,7 @@ started again later and later, and each time it is said.
 """
 
 import ctypes
+import gc
 import json
 import os
 import signal
@@ -25,6 +26,7 @@ from vedette.live.worker import GONE, run_worker
 
 __all__ = ["Tree", "ask_keeper"]
 
+COLLECT_AFTER = 50_000
 PR_SET_PDEATHSIG = 1
 PR_SET_NAME = 15
 STOP_S = 5.0
@@ -165,6 +167,12 @@ def _after(pause_s: float, deaths: int) -> str:
     return f" in {pause_s:g} s, the {deaths}. time in a row" if pause_s else ""
 
 
+def _collect_seldom() -> None:
+    """A page leaves thousands of short-lived objects and hardly any cycles: looking for those can wait."""
+    gc.freeze()
+    gc.set_threshold(COLLECT_AFTER, 10, 10)
+
+
 def _live(name: str, work: Callable[[], int], parent: int) -> None:
     """What a forked child does; it never returns."""
     code = 1
@@ -176,6 +184,7 @@ def _live(name: str, work: Callable[[], int], parent: int) -> None:
         if os.getppid() == parent:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            _collect_seldom()
             code = work()
     except VedetteError as error:
         sys.stderr.write(f"vedette: {error}\n")

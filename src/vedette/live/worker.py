@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from vedette.edges.http import Client, Limits
 from vedette.edges.http_handles import Way
+from vedette.edges.pdf import PdfFailure, PdfReader, PdfText
 from vedette.edges.post import Channel, Gone, connect
 from vedette.edges.secret_files import read_secrets
 from vedette.edges.state import said_plainly
@@ -30,14 +31,15 @@ from vedette.live.keeper import SOCKET, Hello
 from vedette.live.settings import LiveSettings
 from vedette.ring.ask import Asker
 from vedette.ring.orders import Errand, Fetched, Noted, Orders, Place, Recall, Report, Result, Stop
+from vedette.ring.reading import document_of, read_document
 
 __all__ = ["WorkerProcess", "run_worker"]
 
 LONGEST_SLEEP_S = 0.1
 HOLD_WALL_S = 20.0
-MOST_UNNOTED = 16
+MOST_UNNOTED = 32
 # Small reports: the keeper works on one while the next is being read. None waits longer than this to become full.
-REPORT_RESULTS = 8
+REPORT_RESULTS = 16
 REPORT_WALL_S = 0.05
 STOP_PATIENCE_S = 1.5
 # Younger requests take a place of ``concurrency``; older ones only one of the sixteen times as many that may be open.
@@ -72,6 +74,8 @@ class WorkerProcess:
         self._unnoted_results = 0
         self._young: dict[str, float] = {}
         self._detours: dict[Origin, Route | None] = {}
+        self._documents: PdfReader[tuple[Fetched, Answer]] = PdfReader()
+        self._client.watch(self._documents.fd, lambda: None)
         self._spoke_s = self._awake_s = settings.clock.wall()
         self._stopping_s: float | None = None
 
@@ -86,11 +90,14 @@ class WorkerProcess:
                 self._came(outcome)
                 if len(self._results) >= REPORT_RESULTS:
                     self._report()
+            for (result, answer), found in self._documents.finished() if self._documents.pending else ():
+                self._results.append(self._read_document(result, answer, found))
             if self._is_time_to_report():
                 self._report()
 
     def close(self) -> None:
         """Let go of sockets and archive."""
+        self._documents.close()
         self._client.close()
         with suppress(OSError):  # the disk is full: what is not acknowledged will be fetched again
             self._archive.close()
@@ -153,14 +160,22 @@ class WorkerProcess:
         return min(max(self._clock.wall_delay(ready_s - self._clock.now()), 0.0), self._longest_sleep_s())
 
     def _longest_sleep_s(self) -> float:
-        return REPORT_WALL_S if self._results else LONGEST_SLEEP_S
+        return REPORT_WALL_S if self._results or self._documents.pending else LONGEST_SLEEP_S
 
     def _came(self, outcome: Outcome) -> None:
         self._young.pop(outcome.url, None)
         result = self._asker.came(origin_of(outcome.url).host, outcome)
         if isinstance(outcome, Answer) and isinstance(result, Fetched):
             result = self._archived(result, outcome)
+            document = document_of(result, outcome)
+            if document is not None:
+                self._documents.submit((result, outcome), document)
+                return
         self._results.append(result)
+
+    def _read_document(self, result: Fetched, answer: Answer, found: PdfText | PdfFailure) -> Fetched:
+        text, trouble = (found.text, "") if isinstance(found, PdfText) else ("", str(found.reason))
+        return read_document(result, answer, self._asker.links, title=found.title, text=text, trouble=trouble)
 
     def _archived(self, result: Fetched, answer: Answer) -> Fetched:
         """Every answer is kept; one whose bytes are kept already only says so."""
@@ -208,7 +223,8 @@ class WorkerProcess:
         if self._stopping_s is None:
             return False
         waited_s = self._clock.wall() - self._stopping_s
-        return (not self._client.in_flight and not self._unnoted) or waited_s > STOP_PATIENCE_S
+        idle = not (self._client.in_flight or self._documents.pending or self._unnoted)
+        return idle or waited_s > STOP_PATIENCE_S
 
 
 def _secrets_of(site: Site) -> Secrets:

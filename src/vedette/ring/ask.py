@@ -6,6 +6,7 @@ worker that could wait in the keeper.
 
 from dataclasses import dataclass, field, replace
 
+from vedette.discover.copies import Learned
 from vedette.discover.scope import SiteIndex
 from vedette.facts import Answer, Ask, Outcome
 from vedette.fetch.polite import Rest, Strain, rest_after
@@ -41,6 +42,7 @@ class Asker:
     latency_factor: float = 0.0
     speed: float = 1.0
     links: Links = field(default_factory=lambda: Links(SiteIndex()))
+    learned: Learned = field(default_factory=Learned)
     hosts: dict[str, Asked] = field(default_factory=dict)
     frontier: Frontier[Errand] = field(default_factory=Frontier)
     returned: list[Errand] = field(default_factory=list)
@@ -48,8 +50,12 @@ class Asker:
 
     def take_orders(self, orders: Orders) -> None:
         """Hosts come first, then the errands to them."""
-        if orders.sites is not None:
-            self.links = Links(SiteIndex(orders.sites))
+        if orders.sites is not None or orders.learned is not None:
+            self.learned = self.learned if orders.learned is None else orders.learned
+            self.links = Links(
+                self.links.sites if orders.sites is None else SiteIndex(orders.sites),
+                self.learned,
+            )
         for host in orders.hosts:
             known = self.hosts.get(host.name)
             if known is not None and known.orders.address == host.address:

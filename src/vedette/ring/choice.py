@@ -8,24 +8,26 @@ What waits again does not keep the rest of its host waiting; only where nothing 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from vedette.decide import Floats, rng_for
-from vedette.facts import Origin, Refusal, origin_of
+from vedette.facts import Origin, Refusal, Site, origin_of
 from vedette.fetch import robots_state
 from vedette.order.fronts import ORDERS, OrderName, front_of
 from vedette.order.unseen import Unseen
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost, Named
 from vedette.ring.orders import Copy, Errand
-from vedette.ring.ports import Book, Leased, PageRow, Told, Urls
+from vedette.ring.ports import Book, ContentRow, Leased, PageRow, Told, Urls
 from vedette.ring.robots_files import errand_for
+from vedette.ring.thrift import Held, Spared, Thrift, authority_of
 
-__all__ = ["Chooser"]
+__all__ = ["NOBODY", "Chooser", "copy_of"]
 
 WISHED = 1e9
+NOBODY = -1
 # How many batches in which nothing may be asked for are looked at in one turn, and when the next ones are.
 LOOKS = 8
 LOOK_AGAIN_S = 60.0
@@ -46,6 +48,21 @@ class _Drawn:
     worth: float
 
 
+class _At(NamedTuple):
+    """What is at hand of a URL."""
+
+    row: PageRow | None
+    content: ContentRow | None
+
+
+def copy_of(row: PageRow, content: ContentRow | None) -> Copy | None:
+    """What an answer is held against; None where there was no body."""
+    if not row.digest:
+        return None
+    kept = content.kept if content else None
+    return Copy(row.etag, row.last_modified, row.digest, row.payload_digest, row.fetched_s, kept)
+
+
 class Chooser:
     """Leases URLs and judges them; ``hops`` are the redirects that led to a URL, where any did."""
 
@@ -56,12 +73,16 @@ class Chooser:
         book: Book,
         refuse: Refuses,
         put_back: Callable[[Iterable[int], int], None],
+        thrift: Thrift,
     ) -> None:
         self._hosts = hosts
         self._urls = urls
         self._book = book
         self._refuse = refuse
         self._put_back = put_back
+        self._thrift = thrift
+        self._held: list[tuple[int, Held]] = []
+        self.instead: list[Named] = []
         self._draws = 0
         self._fronts: dict[tuple[OrderName, int], int] = {}
         self.hops: dict[int, int] = {}
@@ -96,6 +117,22 @@ class Chooser:
         else:
             self._pause(host, min(later) if len(leased) < wanted else min(*later, now_s + LOOK_AGAIN_S))
         return given
+
+    def holds(self, host: KeptHost, now_s: float) -> bool:
+        """Whether a host is one too many of its domain: what waits for it is held back, before any request."""
+        if host.busy or host.wishes or not self._thrift.is_closed(authority_of(f"{one}/") for one in host.origins):
+            return False
+        leased = self._urls.lease([host.id] * self._hosts.rules.lease_most, NOBODY, now_s)
+        for one in leased:
+            site = self._hosts.sites.site_of(one.url)
+            judged = self._thrift.judged(one.url, site) if site is not None else None
+            if isinstance(judged, Held):
+                self._held.append((one.id, judged))
+            else:
+                self._put_back([one.id], NOBODY)
+        held = bool(self._held)
+        self._hold(host, NOBODY, now_s)
+        return held
 
     def _pause(self, host: KeptHost, until_s: float) -> None:
         host.paused_s = until_s
@@ -165,20 +202,23 @@ class Chooser:
     ) -> tuple[tuple[Errand, ...], list[float]]:
         """The errands among them, and until when those wait that may not be asked for now."""
         copies = self._book.copies([one.leased.id for one in drawn])
-        verdicts = [self._verdict(host, one, copies.get(one.leased.id), worker, now_s) for one in drawn]
+        contents = self._book.contents(copies) if copies else {}
+        verdicts = [
+            self._verdict(host, one, _At(copies.get(one.leased.id), contents.get(one.leased.id)), worker, now_s)
+            for one in drawn
+        ]
+        self._hold(host, worker, now_s)
         given = tuple(verdict for verdict in verdicts if isinstance(verdict, Errand))
         return given, [verdict for verdict in verdicts if isinstance(verdict, float)]
 
-    def _verdict(
-        self, host: KeptHost, one: _Drawn, copy: PageRow | None, worker: int, now_s: float
-    ) -> Errand | float | None:
+    def _verdict(self, host: KeptHost, one: _Drawn, copy: _At, worker: int, now_s: float) -> Errand | float | None:
         """The errand for a leased URL; or when it may be looked at again; or None: refused, or it waits for a file."""
         id_, url = one.leased.id, one.leased.url
         site = self._hosts.sites.site_of(url)
         if site is None:
             return self._unsited(id_, url, worker, now_s)
         if site.ignore_robots and not self._hosts.is_astray(host):
-            return _errand(host, one, copy, self.hops.get(id_, 0), inf)
+            return self._errand(host, one, copy, site, worker, now_s, inf)
         origin = origin_of(url)
         host.origins[origin] = None
         state = self._hosts.files.of(origin)
@@ -187,12 +227,39 @@ class Chooser:
             self._refuse(id_, Refusal.ROBOTS, f"{Refusal.ROBOTS}: {verdict.rule}", worker, now_s)
             return None
         if isinstance(verdict, robots_state.Allowed) and not self._hosts.is_astray(host):
-            return _errand(host, one, copy, self.hops.get(id_, 0), state.until_s)
+            return self._errand(host, one, copy, site, worker, now_s, state.until_s)
         self._put_back([id_], worker)
         if isinstance(verdict, robots_state.Ask):
             self._ask_robots(host, [origin])
             return None
         return verdict.until_s if isinstance(verdict, robots_state.Wait) else now_s
+
+    def _errand(
+        self, host: KeptHost, one: _Drawn, copy: _At, site: Site, worker: int, now_s: float, until_s: float
+    ) -> Errand | None:
+        """The errand for a URL that may be asked for, unless it is not worth a first fetch."""
+        id_, url = one.leased.id, one.leased.url
+        if copy.row is None and id_ not in host.wishes:
+            judged = self._thrift.judged(url, site)
+            if isinstance(judged, Held):
+                self._held.append((id_, judged))
+                return None
+            if isinstance(judged, Spared):
+                self._refuse(id_, judged.refusal, judged.why, worker, now_s)
+                if judged.instead is not None:
+                    self.instead.append(Named(judged.instead, one.leased.depth, source=url))
+                return None
+            self._thrift.went(id_, url)
+        return _errand(host, one, copy, self.hops.get(id_, 0), until_s)
+
+    def _hold(self, host: KeptHost, worker: int, now_s: float) -> None:
+        """What is not worth a fetch yet is refused for now, and found again when it is."""
+        held, self._held = self._held, []
+        if held:
+            self._book.hold([(id_, host.id, one.place) for id_, one in held])
+        for id_, one in held:
+            self._refuse(id_, Refusal.TRAP, one.why, worker, now_s)
+            host.held[one.place] = host.held.get(one.place, 0) + 1
 
     def _unsited(self, id_: int, url: str, worker: int, now_s: float) -> float | None:
         """A URL of a paused site waits until sites change; one that no site takes any more is refused."""
@@ -203,14 +270,10 @@ class Chooser:
         return None
 
 
-def _errand(host: KeptHost, one: _Drawn, copy: PageRow | None, hops: int, valid_until_s: float) -> Errand:
+def _errand(host: KeptHost, one: _Drawn, copy: _At, hops: int, valid_until_s: float) -> Errand:
     """Conditional where a copy is at hand; one that is no longer archived is asked for whole."""
     leased = one.leased
-    at_hand = (
-        Copy(copy.etag, copy.last_modified, copy.digest, copy.payload_digest, copy.fetched_s)
-        if copy and copy.digest and copy.place
-        else None
-    )
+    at_hand = copy_of(copy.row, copy.content) if copy.row and copy.row.place else None
     pairs = (("if-none-match", at_hand.etag), ("if-modified-since", at_hand.last_modified)) if at_hand else ()
     return Errand(
         leased.id,

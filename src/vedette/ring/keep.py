@@ -8,43 +8,54 @@ It alone decides and it alone writes. robots.txt is judged here, before an erran
     renewed    6  known pages whose time has come wait again             (refresh)
 """
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 
 from vedette.discover.normalize import normalize
 from vedette.facts import Failure, Origin, Refusal, origin_of
 from vedette.fetch.robots_state import RobotsSilent, RobotsState
+from vedette.order.traps import Brought
 from vedette.ring import standing
-from vedette.ring.choice import Chooser
+from vedette.ring.choice import NOBODY, Chooser
+from vedette.ring.copies import Came, Copies
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost, Named, Order, Rules, Tally
+from vedette.ring.links import spelt
 from vedette.ring.orders import Errand, Fetched, HostNews, Orders, Report, Result, Silent
 from vedette.ring.ports import Book, Fate, HostRow, Urls
 from vedette.ring.robots_errands import RobotsErrands
 from vedette.ring.schedule import Schedule
+from vedette.ring.thrift import RELEASED, Thrift
 
 __all__ = ["Keeper"]
 
-NOBODY = -1
+LISTS = frozenset({"feed", "sitemap"})
+# A list of links is worth as much as a page of so many words.
+LIST_WORDS = 300
+LAST_FRONT = 7
 HOPELESS = frozenset({Failure.TLS, Failure.TOO_LARGE, Failure.PROTOCOL, Failure.ADDRESS, Failure.NAME})
 
 
 class Keeper:
     """All that is decided. Ports are handed in; what they are told is durable once the driver commits."""
 
-    def __init__(self, rules: Rules, urls: Urls, book: Book, schedule: Schedule, workers: int) -> None:
+    def __init__(self, rules: Rules, urls: Urls, book: Book, schedule: Schedule, copies: Copies, workers: int) -> None:
         self.schedule = schedule
         self.urls = urls
         self.book = book
         self.tally = Tally()
         self.pages_out = 0
+        self.copies = copies
+        self.thrift = Thrift(lambda: copies.learned)
         self._hosts = Hosts(rules, urls, workers)
-        self._chooser = Chooser(self._hosts, urls, book, self._refuse, self._put_back)
+        self._chooser = Chooser(self._hosts, urls, book, self._refuse, self._put_back, self.thrift)
         self._robots = RobotsErrands(self._hosts, book, self._sitemaps)
         self._attempts: Counter[int] = Counter()
         self._wished: dict[int, KeptHost] = {}
         self._answers: list[tuple[int, Fetched]] = []
-        self._links: list[Named] = []
+        self._links: list[tuple[Sequence[str], Named]] = []
 
     @property
     def rules(self) -> Rules:
@@ -65,11 +76,19 @@ class Keeper:
 
     def found(self, urls: Sequence[str], depth: int, now_s: float, *, hops: int = 0, front: int | None = None) -> int:
         """URLs that belong to a site, in its spelling: the unseen ones wait from now on. How many those were."""
-        return self._named([Named(url, depth, hops, front) for url in urls], now_s)
+        return self._named([(urls, Named("", depth, hops, front))], now_s)
 
-    def _named(self, named: Sequence[Named], now_s: float) -> int:
-        """All that a batch of reports named at once: most of it is known, and each batch has its price."""
-        fresh = [named[place] for place in self.urls.unknown([one.url for one in named])]
+    def _named(self, named: Sequence[tuple[Sequence[str], Named]], now_s: float) -> int:
+        """URLs with what they have in common: all that a report named at once, since each batch has its price.
+
+        Most of it is known.
+        """
+        everything = [url for urls, _ in named for url in urls]
+        ends = list(accumulate(len(urls) for urls, _ in named))
+        fresh = [
+            named[bisect_right(ends, place)][1]._replace(url=everything[place])
+            for place in self.urls.unknown(everything)
+        ]
         if not fresh:
             return 0
         origins = [origin_of(one.url) for one in fresh]
@@ -78,6 +97,8 @@ class Keeper:
         if any(one.hops for one in fresh):
             found = dict(zip(self.urls.find([one.url for one in fresh]).tolist(), fresh, strict=True))
             self._chooser.hops.update({id_: found[id_].hops for id_ in new if found[id_].hops})
+        for one in fresh:
+            self.thrift.found(one.url, one.source, is_named=one.vouched)
         for origin, id_ in dict(zip(origins, ids, strict=True)).items():
             host = self._hosts.known(origin.host, id_)
             host.origins[origin] = None
@@ -107,7 +128,7 @@ class Keeper:
     def sited(self, url: str) -> str | None:
         """The URL in the spelling of the site that takes it; None where none does."""
         site = self._hosts.sites.site_of(url)
-        return normalize(url, site) if site else None
+        return spelt(normalize(url, site), site, self.copies.learned) if site else None
 
     # 2 order
 
@@ -130,6 +151,8 @@ class Keeper:
         lookups += [host.name for host in seen if host.resolving]
         for host in seen:
             self._hosts.enqueue(host)
+        instead, self._chooser.instead = self._chooser.instead, []
+        self._named([((one.url,), one) for one in instead], now_s)
         return orders, lookups
 
     def next_s(self) -> float | None:
@@ -150,7 +173,7 @@ class Keeper:
         if host.closed is not None:
             self._end_closed(host, now_s)
             return None
-        if not host.errands and not self._is_sited(host, now_s):
+        if not host.errands and (not self._is_sited(host, now_s) or self._chooser.holds(host, now_s)):
             return None
         if not self._hosts.located(host, now_s):
             return None
@@ -236,6 +259,7 @@ class Keeper:
         self._named(links, max((result.ended_s for result in report.results), default=0.0))
         ended = (*report.returned, *(result.errand for result in report.results))
         for name in dict.fromkeys(errand.host for errand in ended):
+            self._release(self.hosts[name])
             self._hosts.enqueue(self.hosts[name])
 
     def _heard(self, news: HostNews, worker: int) -> KeptHost:
@@ -255,6 +279,7 @@ class Keeper:
                 host.errands.append(errand)
             else:
                 self._put_back([errand.id], worker)
+                self.thrift.dropped([errand.id])
 
     def _result(self, result: Result, worker: int) -> None:
         host = self.hosts[result.errand.host]
@@ -287,6 +312,7 @@ class Keeper:
             self._answered(host, result, worker)
 
     def _again_or_fail(self, errand: Errand, why: str, worker: int, now_s: float, *, hopeless: bool) -> None:
+        self.thrift.dropped([errand.id])
         self._attempts[errand.id] += 1
         if self._attempts[errand.id] < self.rules.most_attempts and not hopeless:
             self._put_back([errand.id], worker)
@@ -323,11 +349,14 @@ class Keeper:
         errand = result.errand
         if result.location is not None:
             self.tally.redirects += 1
+            self.copies.moved(errand.url, result.location)
             target = self.sited(result.location)
             if target is not None:
-                self._links.append(Named(target, errand.depth, hops=errand.hops + 1))
-        self._links += [Named(url, 0, front=0) for url in result.sources]
-        self._links += [Named(url, errand.depth + 1) for url in result.links]
+                self._links.append(((target,), Named("", errand.depth, errand.hops + 1, source=errand.url)))
+        if result.sources:
+            self._links.append((result.sources, Named("", 0, front=0, source=errand.url, vouched=True)))
+        listed = result.kind in LISTS
+        self._links.append((result.links, Named("", errand.depth + 1, source=errand.url, vouched=listed)))
 
     # 6 refresh
 
@@ -339,6 +368,51 @@ class Keeper:
         ids = [result.errand.id for _, result in answers]
         self.urls.acknowledge(ids, Fate.FETCHED, worker)
         self.book.keep_pages(list(self.schedule.rows(answers, self.book.copies(ids))))
+        results = [result for _, result in answers]
+        groups = self.keep_contents(results)
+        for result in results:
+            self.thrift.came(result.errand.id, self._brought(result, groups))
+
+    def keep_contents(self, results: Sequence[Fetched]) -> dict[int, int]:
+        """What pages say, each in its group of copies; the groups by id."""
+        pages = [
+            Came(result.errand.id, result.errand.url, result.content, result.ended_s, result.errand.copy is not None)
+            for result in results
+            if result.content is not None
+        ]
+        if not pages:
+            return {}
+        groups = self.copies.take(pages)
+        self.book.keep_contents([(page.id, groups[page.id], page.content) for page in pages])
+        self.copies.kept(group for id_, group in groups.items() if group != id_)
+        return groups
+
+    def _brought(self, result: Fetched, groups: Mapping[int, int]) -> Brought:
+        """What a fetch was worth, for pages like it."""
+        content, id_ = result.content, result.errand.id
+        if content is None:
+            return Brought(LIST_WORDS if result.kind in LISTS else 0, result.status)
+        named = self.sited(content.canonical) if content.canonical else None
+        stands = groups[id_] == id_ or self.book.canonical_of(groups[id_]) == id_
+        is_copy = not stands or named not in {None, result.errand.url}
+        return Brought(content.words, result.status, is_copy, content.is_missing)
+
+    def _release(self, host: KeptHost) -> None:
+        """What was held back and may be worth a fetch by now, or in the operator's eyes, waits again."""
+        if not host.held:
+            return
+        overruled = any("trap" in site.overrule for site in self._hosts.sites.of_host(host.name))
+        for place in list(host.held):
+            most = RELEASED if overruled else self.thrift.releasable(place)
+            if not most:
+                continue
+            ids = self.book.release(host.id, place, most)
+            host.held[place] -= len(ids)
+            self.tally.refusals[Refusal.TRAP] -= len(ids)
+            if host.held[place] <= 0 or not ids:
+                del host.held[place]
+            self.urls.again(ids, priority=LAST_FRONT)
+            host.paused_s = 0.0
 
     def renewed(self, now_s: float, most: int = 1000) -> int:
         """Known pages whose time has come wait again; how many."""
@@ -362,6 +436,9 @@ class Keeper:
         for name, id_ in zip(names, self.urls.host_ids(list(names)), strict=True):
             self._hosts.known(name, id_)
         self._hosts.rule(rules)
+        for host in [host for host in self.hosts.values() if host.held]:
+            self._release(host)
+            self._hosts.requeue(host)
         for site in rules.sites:
             self.found([site.start], 0, now_s, front=0)
         return tuple(
@@ -394,18 +471,36 @@ class Keeper:
         host = self._hosts.get(name)
         host.ready_s, host.strain, host.rest_trouble = ready_s, strain, trouble
 
-    def begin(self, names: Sequence[str], robots: dict[Origin, RobotsState], now_s: float, *, clean: bool) -> None:
-        """Hosts with work and what is known of robots.txt, after a start; after a crash every host rests first."""
+    def begin(
+        self,
+        names: Sequence[str],
+        robots: dict[Origin, RobotsState],
+        now_s: float,
+        *,
+        held: Sequence[tuple[str, str, int]] = (),
+        clean: bool,
+    ) -> None:
+        """Hosts with work, what is known of robots.txt and what is held back, after a start.
+
+        After a crash every host rests first.
+        """
+        for name, place, count in held:
+            self._hosts.get(name).held[place] = count
         self.robots.update(robots)
+        for name in dict.fromkeys(name for name, _, _ in held):
+            self._release(self._hosts.get(name))
         self._hosts.begin(names, robots, now_s, clean=clean)
 
     def lost(self, worker: int, now_s: float) -> None:
         """A worker died: what it held waits again, and its hosts, which it may just have asked, rest first."""
         for host in self._hosts.orphans(worker, now_s):
             held, host.out = host.out, {}
+            self.thrift.dropped(held)
             files, host.asked = host.asked, {}
             self.pages_out -= len(held)
             self._put_back(held, worker)
+            if held:
+                self._release(host)
             host.errands += files.values()
             if held or files:
                 self._keep_hosts([host])

@@ -54,7 +54,8 @@ class KeptHost:
     their way, of its own or of hosts that redirect here; ``errands`` are those that have not left. ``robots_wait`` are
     its own origins whose file is being asked for, wherever. ``streak`` counts pages answered in a row: a host gets more
     errands ahead as it proves good, so that hosts which hang hold few. ``wishes`` are URLs that somebody waits for:
-    they come first, until they have ended. ``detoured`` says that its address is the operator's word.
+    they come first, until they have ended. ``held`` counts URLs that are held back, by what they wait for.
+    ``detoured`` says that its address is the operator's word.
     """
 
     name: str
@@ -78,6 +79,7 @@ class KeptHost:
     origins: dict[Origin, None] = field(default_factory=dict)
     robots_wait: dict[Origin, None] = field(default_factory=dict)
     wishes: dict[int, None] = field(default_factory=dict)
+    held: dict[str, int] = field(default_factory=dict)
     lookups: int = 0
     resolving: bool = False
     queued_s: float | None = None
@@ -94,12 +96,17 @@ class KeptHost:
 
 
 class Named(NamedTuple):
-    """A URL that somebody named: links from a start, redirects on the way, and its front queue where that is told."""
+    """A URL that somebody named: links from a start, redirects on the way, and its front queue where that is told.
+
+    ``source`` is the page on which it stood, none where the operator named it; ``vouched`` where that is a list.
+    """
 
     url: str
     depth: int
     hops: int = 0
     front: int | None = None
+    source: str | None = None
+    vouched: bool = False
 
 
 @dataclass(slots=True)

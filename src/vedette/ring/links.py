@@ -6,12 +6,16 @@ so it is kept by that text, in two halves: when the younger is full, it becomes 
 for since is forgotten.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
+from vedette.discover.copies import Learned
 from vedette.discover.normalize import normalize, resolve
 from vedette.discover.scope import SiteIndex
+from vedette.facts import Site
 
-__all__ = ["Links"]
+__all__ = ["Links", "spelt"]
+
+NOTHING = Learned()
 
 HALF = 50_000
 # Longer links are rare, and a hostile page must not fill the memory with them.
@@ -29,9 +33,9 @@ class Links:
     ('https://example.org/b', 'https://example.org/a/c')
     """
 
-    def __init__(self, sites: SiteIndex, spell: Callable[[str], str] = str) -> None:
+    def __init__(self, sites: SiteIndex, learned: Learned = NOTHING) -> None:
         self.sites = sites
-        self._spell = spell
+        self._learned = learned
         self._young: dict[str, str | None] = {}
         self._old: dict[str, str | None] = {}
 
@@ -74,4 +78,9 @@ class Links:
     def _follow(self, url: str | None) -> str | None:
         """The name under which a site knows the URL."""
         site = self.sites.site_of(url) if url is not None else None
-        return self._spell(normalize(url, site)) if site is not None and url is not None else None
+        return spelt(normalize(url, site), site, self._learned) if site is not None and url is not None else None
+
+
+def spelt(url: str, site: Site, learned: Learned) -> str:
+    """The URL to fetch in place of this one, by what was learned of copies, unless the operator knows better."""
+    return url if not learned.rules or "copy" in site.overrule else learned.apply(url)[0]

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal, NamedTuple
 
+from vedette.discover.copies import Learned
 from vedette.facts import Failure, Headers, Origin, Purpose, Site
+from vedette.parse.change import Change, Kept
 
 __all__ = [
+    "Content",
     "Copy",
     "Errand",
     "Fetched",
@@ -29,7 +32,7 @@ __all__ = [
     "Stop",
 ]
 
-Kind = Literal["page", "feed", "sitemap", "other"]
+Kind = Literal["page", "document", "feed", "sitemap", "other"]
 
 
 class Place(NamedTuple):
@@ -41,13 +44,14 @@ class Place(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """What is at hand of a page that is asked for again: validators, and what its last answer was."""
+    """What is at hand of a page that is asked for again: validators, what its last answer was, and what it said."""
 
     etag: str
     last_modified: str
     digest: str
     payload_digest: str
     fetched_s: float
+    kept: Kept | None = None
 
 
 class Errand(NamedTuple):
@@ -81,15 +85,44 @@ class HostOrders(NamedTuple):
     bytes_per_s: float | None = None
 
 
+class Content(NamedTuple):
+    """What a page says, as far as others need to know; dates are None and words empty where it does not say.
+
+    ``kept`` is what the next version will be compared with, ``change`` what became of the last one. ``marks`` are words
+    of its owner about what may be done with it; ``objections`` are what speaks against indexing it, by name, each with
+    what it rests on. ``anchors`` are what the page calls its links, one for each.
+    """
+
+    kept: Kept
+    charset: str = ""
+    language: str = ""
+    description: str = ""
+    canonical: str = ""
+    marks: str = ""
+    words: int = 0
+    published_s: float | None = None
+    modified_s: float | None = None
+    spam: float = 0.0
+    objections: tuple[tuple[str, str], ...] = ()
+    change: Change | None = None
+    anchors: tuple[str, ...] = ()
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether it says that it does not exist."""
+        return any(name == "missing" for name, _ in self.objections)
+
+
 # Keeper to worker
 
 
 class Orders(NamedTuple):
-    """Hosts and errands; the rules for links where they have changed."""
+    """Hosts and errands; the rules for links, the operator's and those that were learned, where they have changed."""
 
     hosts: tuple[HostOrders, ...] = ()
     errands: tuple[Errand, ...] = ()
     sites: tuple[Site, ...] | None = None
+    learned: Learned | None = None
 
 
 class Recall(NamedTuple):
@@ -131,6 +164,7 @@ class Fetched(NamedTuple):
     changed: bool = True
     place: Place | None = None
     robots: bytes = b""
+    content: Content | None = None
 
     def header(self, name: str) -> str:
         """The first value of a header by its lower-case name; empty where there is none."""

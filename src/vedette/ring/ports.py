@@ -10,12 +10,29 @@ import numpy.typing as npt
 
 from vedette.facts import Origin
 from vedette.fetch.robots_state import RobotsState
-from vedette.ring.orders import Kind, Place
+from vedette.parse.change import Kept
+from vedette.ring.orders import Content, Kind, Place
 
-__all__ = ["Book", "Due", "Fate", "HostRow", "Ids", "Leased", "PageRow", "Told", "UrlCounts", "Urls"]
+__all__ = [
+    "Bands",
+    "Book",
+    "ContentRow",
+    "Due",
+    "Fate",
+    "HostRow",
+    "Ids",
+    "Leased",
+    "Outlinks",
+    "PageRow",
+    "Told",
+    "UrlCounts",
+    "Urls",
+]
 
 
 Ids = npt.NDArray[np.uint32]
+Outlinks = tuple[Sequence[str], Sequence[str]]
+"""URLs, and what the page calls each; no names at all where nobody knows them."""
 
 
 class Fate(IntEnum):
@@ -139,14 +156,62 @@ class HostRow(NamedTuple):
     trouble: str
 
 
-class Book(Protocol):
-    """Pages, robots.txt copies, hosts and notes."""
+class ContentRow(NamedTuple):
+    """A page with content: its group of copies, named after its first member, and what versions are compared by."""
 
-    def keep_pages(self, pages: Sequence[tuple[PageRow, Sequence[str] | None]]) -> None:
+    id: int
+    group: int
+    kept: Kept
+
+
+class Bands(Protocol):
+    """The banding index over all pages."""
+
+    def match_or_add(self, ids: Ids, bands: npt.NDArray[np.uint64]) -> Ids:
+        """Who first had each band of each page, 0 where nobody had; those are remembered."""
+
+
+class Book(Protocol):
+    """Pages and what they say, groups of copies, robots.txt copies, hosts and notes."""
+
+    def keep_pages(self, pages: Sequence[tuple[PageRow, Outlinks | None]]) -> None:
         """The latest answers for URLs, each with its links; without links where those at hand still hold."""
 
     def copies(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
         """What is at hand of these URLs, where something is."""
+
+    def keep_contents(self, contents: Sequence[tuple[int, int, Content]]) -> None:
+        """What pages say: the id of each, its group of copies, and its content."""
+
+    def contents(self, ids: Iterable[int]) -> Mapping[int, ContentRow]:
+        """What is at hand of what these pages say, where something is."""
+
+    def members(self, group: int, most: int) -> Sequence[tuple[int, str, str]]:
+        """Id, URL and declared canonical of the members of a group of copies, the oldest first."""
+
+    def canonical_of(self, group: int) -> int:
+        """The page that stands for a group; 0 where none was chosen."""
+
+    def keep_canonical(self, group: int, canonical: int, why: str, members: int) -> None:
+        """Who stands for a group from now on, and why."""
+
+    def succeed(self, group: int) -> int:
+        """The page that gave a group its name left it: the next one does, and all others follow; 0 where none is."""
+
+    def heirs(self, groups: Sequence[int]) -> list[int]:
+        """The groups that these became, where the page that gave one its name left it."""
+
+    def dissolve(self, group: int) -> None:
+        """Nobody stands for a group any more, as it is none."""
+
+    def urls_by_id(self, ids: Iterable[int]) -> Mapping[int, str]:
+        """The URLs of these ids."""
+
+    def hold(self, held: Sequence[tuple[int, int, str]]) -> None:
+        """URLs that are held back: id, host, and what each waits for."""
+
+    def release(self, host: int, place: str, most: int) -> Sequence[int]:
+        """So many of those that wait for this; they are no longer held."""
 
     def note(self, id_: int, why: str, at_s: float) -> None:
         """Why a URL was refused or could not be fetched."""

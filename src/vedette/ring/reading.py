@@ -1,4 +1,4 @@
-"""From an answer to a result: what kind of thing came, what it is called, where its links lead, whether it changed."""
+"""From an answer to a result: what kind of thing came, what it says, where its links lead, whether it changed."""
 
 from collections.abc import Iterable
 
@@ -8,16 +8,21 @@ from vedette.discover.feeds import is_feed, read_feed
 from vedette.discover.normalize import resolve
 from vedette.discover.sitemaps import is_sitemap, read_sitemap
 from vedette.facts import Answer, Headers, NoAnswer, Outcome
-from vedette.fetch.directives import from_headers, from_meta, merge
+from vedette.fetch.directives import Directives, from_headers, from_meta, merge
 from vedette.fetch.request import PRODUCT
 from vedette.fetch.robots import LIMIT_BYTES
-from vedette.parse.html import decode_text, is_html, read_html
+from vedette.parse.charsets import decode
+from vedette.parse.page import Page, read_page
+from vedette.parse.types import is_html, is_pdf
+from vedette.ring.contents import Context, document_content, page_content
 from vedette.ring.links import Links
 from vedette.ring.orders import Errand, Fetched, Kind, Result, Silent
 
-__all__ = ["read_outcome", "redirect_of"]
+__all__ = ["document_of", "read_document", "read_outcome", "redirect_of"]
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+# So much of a page is read: what lies behind it is archived all the same. A hostile page costs seconds at worst.
+READ_BYTES = 2 << 20
 KEPT_HEADERS = frozenset(
     {"cache-control", "content-type", "date", "etag", "last-modified", "location", "retry-after", "x-robots-tag"}
 )
@@ -41,6 +46,20 @@ def redirect_of(answer: Answer) -> str | None:
     return resolve(location, answer.url) if location and answer.status in REDIRECTS else None
 
 
+def document_of(result: Result, outcome: Outcome) -> bytes | None:
+    """The document in an answer that must be read elsewhere, since nobody can tell how long that takes."""
+    if not isinstance(outcome, Answer) or not isinstance(result, Fetched) or result.kind != "document":
+        return None
+    return outcome.body if outcome.status < 300 else None
+
+
+def read_document(result: Fetched, answer: Answer, links: Links, *, title: str, text: str, trouble: str) -> Fetched:
+    """The result with what was read elsewhere; ``trouble`` is why nothing was."""
+    content = document_content(text, trouble, _context(result, answer, links, from_headers(answer.headers, PRODUCT)))
+    changed = content.change.changed if content.change else result.changed
+    return result._replace(title=title, content=content, changed=changed)
+
+
 def _told(errand: Errand, answer: Answer) -> Fetched:
     return Fetched(
         errand,
@@ -53,41 +72,80 @@ def _told(errand: Errand, answer: Answer) -> Fetched:
     )
 
 
-def _read(told: Fetched, answer: Answer, links: Links) -> Fetched:
-    copy = told.errand.copy
-    digest = xxhash.xxh3_128_hexdigest(answer.body)
-    kind, title, found, sources, base = _content(answer)
-    return told._replace(
-        kind=kind,
-        title=title,
-        links=links.within(found, base),
-        sources=links.within(sources, base),
-        digest=digest,
-        changed=copy is None or copy.digest != digest,
-    )
-
-
 def _kept(headers: Headers) -> Headers:
     return tuple((name, value[:2048]) for name, value in headers if name in KEPT_HEADERS)
 
 
-def _content(answer: Answer) -> tuple[Kind, str, Iterable[str], Iterable[str], str]:
-    """Kind, title, links to pages, links to feeds and sitemaps, and the base of both."""
+def _read(told: Fetched, answer: Answer, links: Links) -> Fetched:
+    copy = told.errand.copy
+    digest = xxhash.xxh3_128_hexdigest(answer.body)
+    told = told._replace(digest=digest, changed=copy is None or copy.digest != digest)
     content_type = answer.header("content-type") or ""
     if is_html(content_type, answer.body):
-        return _html(answer, content_type)
+        return _page(told, answer, content_type, links)
+    kind, title, found, sources = _listed(answer, content_type)
+    return told._replace(
+        kind=kind, title=title, links=links.within(found, answer.url), sources=links.within(sources, answer.url)
+    )
+
+
+def _listed(answer: Answer, content_type: str) -> tuple[Kind, str, Iterable[str], Iterable[str]]:
+    """Kind, title, links to pages, and links to further sitemaps, of what is no page."""
+    if is_pdf(content_type, answer.body):
+        return "document", "", (), ()
     if is_sitemap(answer.body, content_type):
         sitemap = read_sitemap(answer.body, answer.url, content_type)
-        return "sitemap", "", [entry.loc for entry in sitemap.entries], sitemap.children, answer.url
+        return "sitemap", "", [entry.loc for entry in sitemap.entries], sitemap.children
     if is_feed(answer.body, content_type):
         feed = read_feed(answer.body, answer.url, content_type)
-        return "feed", feed.title, [entry.link for entry in feed.entries if entry.link], (), answer.url
-    return "other", "", (), (), answer.url
+        return "feed", feed.title, [entry.link for entry in feed.entries if entry.link], ()
+    return "other", "", (), ()
 
 
-def _html(answer: Answer, content_type: str) -> tuple[Kind, str, Iterable[str], Iterable[str], str]:
-    reading = read_html(decode_text(answer.body, content_type))
-    if not merge(from_headers(answer.headers, PRODUCT), from_meta(reading.robots_meta, PRODUCT)).follow:
-        return "page", reading.title, (), (), answer.url
-    base = (resolve(reading.base, answer.url) if reading.base else None) or answer.url
-    return "page", reading.title, reading.links, reading.feeds, base
+def _page(told: Fetched, answer: Answer, content_type: str, links: Links) -> Fetched:
+    decoded = decode(answer.body[:READ_BYTES], content_type)
+    page = read_page(decoded.text)
+    base = (resolve(page.base, answer.url) if page.base else None) or answer.url
+    directives = merge(from_headers(answer.headers, PRODUCT), from_meta(page.robots_meta, PRODUCT))
+    canonical = resolve(page.canonical, base) if page.canonical else None
+    found, anchors = _followed(page, base, links) if directives.follow else ((), ())
+    context = _context(told, answer, links, directives)
+    content = page_content(page, decoded.text, decoded.charset, context, found, anchors)
+    if canonical is not None and canonical != answer.url:
+        content = content._replace(canonical=canonical)
+    return told._replace(
+        kind="page",
+        title=page.title,
+        links=found,
+        sources=links.within(page.feeds, base) if directives.follow else (),
+        changed=content.change.changed if content.change else told.changed,
+        content=content,
+    )
+
+
+def _context(told: Fetched, answer: Answer, links: Links, directives: Directives) -> Context:
+    site = links.sites.site_of(answer.url)
+    return Context(answer, told.digest, told.errand.copy, site.change if site else "main", directives)
+
+
+def _followed(page: Page, base: str, links: Links) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Where the page leads within the sites, each once, and what it calls the places."""
+    wanted = [link for link in page.links if not link.nofollow]
+    targets = links.each([link.href for link in wanted], base)
+    named: dict[str, str] = {}
+    for url, link in zip(targets, wanted, strict=True):
+        if url is not None and not named.get(url):
+            named[url] = link.text
+    for url in links.within(_hinted(page), base):
+        named.setdefault(url, "")
+    return tuple(named), tuple(named.values())
+
+
+def _hinted(page: Page) -> list[str]:
+    """Addresses that are no links to click on, and lead to pages all the same."""
+    hints = [href for _, href in page.alternates]
+    if page.canonical:
+        hints.append(page.canonical)
+    if page.refresh is not None:
+        hints.append(page.refresh[1])
+    return hints

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -12,15 +11,16 @@ from vedette.refresh.known import Known
 from vedette.refresh.policies.fixed import Fixed
 from vedette.refresh.policies.nutch import Nutch
 from vedette.ring.orders import Fetched, Kind, Place
-from vedette.ring.ports import PageRow
+from vedette.ring.ports import Outlinks, PageRow
 
 __all__ = ["Schedule", "is_source"]
+
+SLASHES_OF_A_HOME = 3
 
 
 def is_source(url: str, kind: Kind) -> bool:
     """Feeds, sitemaps and home pages are looked at for what they link to."""
-    parts = urlsplit(url)
-    return kind in {"feed", "sitemap"} or (parts.path in {"", "/"} and not parts.query)
+    return kind in {"feed", "sitemap"} or (url.endswith("/") and url.count("/") == SLASHES_OF_A_HOME and "?" not in url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Schedule:
 
     def rows(
         self, answers: Sequence[tuple[int, Fetched]], earlier: Mapping[int, PageRow]
-    ) -> Iterator[tuple[PageRow, tuple[str, ...] | None]]:
+    ) -> Iterator[tuple[PageRow, Outlinks | None]]:
         """The rows to keep for these answers (host id and result), with their links; None where those at hand hold."""
         if not answers:
             return
@@ -42,7 +42,9 @@ class Schedule:
         intervals, due = self._times(results, earlier)
         for (host, result), interval_s, due_s in zip(answers, intervals, due, strict=True):
             before = earlier.get(result.errand.id)
-            yield _row(host, result, before, interval_s, due_s), None if before and _same(result) else result.links
+            anchors = result.content.anchors if result.content else ()
+            links = None if before and _same(result) else (result.links, anchors)
+            yield _row(host, result, before, interval_s, due_s), links
 
     def after_failure(self, url: str, row: PageRow, now_s: float) -> float:
         """When a page that could not be had this time is tried again; a failure says nothing of its changes."""
@@ -126,6 +128,7 @@ def _row(host: int, result: Fetched, earlier: PageRow | None, interval_s: float,
 
 
 def _place(result: Fetched, earlier: PageRow | None) -> Place | None:
-    """The first copy of what is still the same, unless it was given up; a 304 brings none."""
-    kept = earlier.place if earlier is not None and not _changed(result, earlier) else None
+    """The first copy of what is still the same to the byte, unless it was given up; a 304 brings none."""
+    same = earlier is not None and not _changed(result, earlier) and result.digest == earlier.digest
+    kept = earlier.place if earlier is not None and same else None
     return kept or (None if earlier is not None and _same(result) else result.place)

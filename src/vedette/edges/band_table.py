@@ -1,0 +1,300 @@
+"""Which page first had this band of its sketch? The banding index over all pages, eight bytes a key.
+
+Two pages that share a band are probably near-duplicates (see ``parse.sketch``); so for each of the 16 bands of a page
+the table says which page had it first, and remembers those that nobody had. What it says is a hint: whoever asks
+compares the sketches.
+
+A band is stirred with a secret, and 32 bits of what results are its *tag*. Each band number has a region of its own, of
+so many buckets; the tag's upper bits choose the *home* bucket there. A bucket is 16 tags and behind them their 16 ids,
+128 bytes side by side; it fills from the left, and what finds it full lives in the next one with room. So a search ends
+at the first bucket with room; no key is ever taken out. Two bands pass for one if number and tag agree: with a
+million pages that happens to one key in 4 000, which costs one comparison of sketches.
+
+The home follows from the tag alone, so the table doubles by pouring its keys over, without asking for the bands
+again. No region is ever more than seven tenths full. The secret keeps a web site from choosing texts whose bands crowd
+one bucket.
+
+In a file the table is mapped to memory. It is derived data: a file that is missing, cut short or of another secret is
+begun anew. A process that is killed leaves all it wrote, but perhaps more or less than the state remembers; power loss
+may cost all since the last ``flush``. So the file remembers the number given to ``flush``, up to which it is complete,
+and whether it was closed: who finds it ``behind`` adds the pages since ``through`` again, which does no harm if they
+are there. An id that the state does not know is to be taken for none.
+"""
+
+import os
+from dataclasses import dataclass
+from mmap import mmap
+from pathlib import Path
+from struct import Struct
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+__all__ = ["BandTable", "Ids", "Words"]
+
+Words = npt.NDArray[np.uint64]
+Ids = npt.NDArray[np.uint32]
+Places = npt.NDArray[np.int64]
+
+BANDS = 16
+SLOTS = 16
+BUCKET = 2 * SLOTS  # 32-bit numbers: tags, then ids
+TAG_BITS = 32
+FEWEST_BITS = 5
+FULL = 0.70
+NEARLY_FULL = 0.60  # counting is a pass over the whole table, so there must be room for many after it
+ROWS_AT_ONCE = 256  # bounds the memory of a search to a few megabytes
+BUCKETS_AT_ONCE = 1024
+GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
+
+MAGIC = b"vedette bands 1\n"
+HEAD_BYTES = 4096  # a page of memory, so that no bucket lies on two
+_HEAD = Struct("<16sQQQ?")
+_SUM_BYTES = 8
+_EACH = np.arange(BANDS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What a file says of itself."""
+
+    owner: int
+    bits: int
+    through: int
+    closed: bool
+
+    def packed(self) -> bytes:
+        """As the file's first bytes, with a check sum behind."""
+        fields = _HEAD.pack(MAGIC, self.owner, self.bits, self.through, self.closed)
+        return fields + xxhash.xxh3_64_digest(fields)
+
+    @classmethod
+    def read(cls, file: mmap) -> "_Head | None":
+        """What ``packed`` wrote, or None where something else stands."""
+        fields, check = file[: _HEAD.size], file[_HEAD.size : _HEAD.size + _SUM_BYTES]
+        if xxhash.xxh3_64_digest(fields) != check or not fields.startswith(MAGIC):
+            return None
+        return cls(*_HEAD.unpack(fields)[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """The buckets of a table, ``2**bits`` for each band, and the file that they are mapped from, if any."""
+
+    bits: int
+    buckets: Ids
+    file: mmap | None = None
+
+    def homes(self, tags: Ids) -> Places:
+        """The home bucket of each tag, counted within the region of its band."""
+        return (tags >> np.uint32(TAG_BITS - self.bits)).astype(np.int64)
+
+    def split(self, start: int, wider: "_Store") -> tuple[Ids, Places, Ids]:
+        """Pour some buckets into a store with twice as many; return tags, homes there and ids of those left over.
+
+        Of a bucket's own keys some go to one bucket and the rest to its neighbour, so they find room. Left over are
+        those that had not found room at home.
+        """
+        block = self.buckets[start : start + BUCKETS_AT_ONCE]
+        tags, ids = block[:, :SLOTS], block[:, SLOTS:]
+        rows = np.arange(start, start + len(block))[:, None]
+        # The home lies at or before the place, and less than a region away, even if another region begins between.
+        bands = (rows - self.homes(tags) >> self.bits) % BANDS
+        homes = wider.homes(tags) + (bands << wider.bits)
+        for half in (2 * rows, 2 * rows + 1):
+            own = (homes == half) & (tags != 0)
+            row, column = np.nonzero(own)
+            slots = half[row, 0] * BUCKET + (np.cumsum(own, axis=1)[row, column] - 1)
+            flat = wider.buckets.reshape(-1)
+            flat[slots], flat[slots + SLOTS] = tags[row, column], ids[row, column]
+        strayed = (homes >> 1 != rows) & (tags != 0)
+        return tags[strayed], homes[strayed], ids[strayed]
+
+    def counts(self) -> list[int]:
+        """How many keys live in the region of each band."""
+        tags = self.buckets.reshape(BANDS, -1, BUCKET)[:, :, :SLOTS]
+        return [sum(_taken(region)) for region in tags]
+
+    def room(self, most: int) -> int:
+        """How many more keys each region can take where none has more than ``most``; 0 if it is time to double."""
+        size = SLOTS << self.bits
+        return int(FULL * size) - most if most <= NEARLY_FULL * size else 0
+
+
+class BandTable:
+    """Bands of all pages, each with the first page that had it.
+
+    >>> table = BandTable(None, secret=1)
+    >>> bands = np.arange(32, dtype=np.uint64).reshape(2, 16)
+    >>> bands[1, 3] = bands[0, 3]
+    >>> table.match_or_add(np.array([7, 8], np.uint32), bands)[:, :5].tolist()
+    [[0, 0, 0, 0, 0], [0, 0, 0, 7, 0]]
+    >>> len(table)
+    31
+    """
+
+    def __init__(self, path: Path | None, secret: int) -> None:
+        digest = xxhash.xxh3_128_digest((secret % (1 << 128)).to_bytes(16, "little"))
+        self._salt, factor = np.frombuffer(digest, "<u8").astype(np.uint64)
+        self._factor = factor | np.uint64(1)
+        self._owner = xxhash.xxh3_64_intdigest(digest)
+        self._path = path
+        self._left = 0
+        self.through = 0
+        self.behind = False
+        store = self._opened()
+        if store is None:
+            self.forget()
+        else:
+            self._store = store
+            self._mark(closed=False)
+
+    def __len__(self) -> int:
+        return sum(self._store.counts())
+
+    @property
+    def nbytes(self) -> int:
+        """What the keys take, in memory or on disk."""
+        return self._store.buckets.nbytes
+
+    def match_or_add(self, ids: Ids, bands: Words) -> Ids:
+        """For each band of each page the page that had it first, 0 for none; those that nobody had are now this page's.
+
+        An earlier row of a batch counts as an earlier page. What a page itself added before is no match. Ids are from
+        1 on.
+        """
+        pieces = [slice(at, at + ROWS_AT_ONCE) for at in range(0, len(ids), ROWS_AT_ONCE)]
+        found = [self._match_or_add(ids[piece], bands[piece]) for piece in pieces]
+        return found[0] if len(found) == 1 else np.concatenate([np.zeros((0, BANDS), np.uint32), *found])
+
+    def flush(self, through: int) -> None:
+        """Let all be on disk, and then the number up to which the caller's pages are all in the table."""
+        self._sync()
+        self.through = through
+        self._mark(closed=False)
+
+    def forget(self) -> None:
+        """Begin anew, without any page."""
+        self.through = self._left = 0
+        self._adopt(self._made(FEWEST_BITS))
+
+    def close(self) -> None:
+        """Let all be on disk, and the file say so. The table is not to be used any more."""
+        self._sync()
+        self._mark(closed=True)
+
+    def _match_or_add(self, ids: Ids, bands: Words) -> Ids:
+        self._make_room(len(ids))
+        store = self._store
+        # From the last row to the first: of those who write to one slot, the last to write stays.
+        tags = self._tags(bands[::-1])
+        at = store.homes(tags) + (_EACH << store.bits)
+        own = np.repeat(ids[::-1], BANDS)
+        found = _settle(store.buckets, at.ravel(), tags.ravel(), own)
+        found[found == own] = 0
+        return found.reshape(-1, BANDS)[::-1]
+
+    def _tags(self, bands: Words) -> Ids:
+        """Never 0, which is an empty slot. Multiplying carries lower bits up, folding brings upper ones down."""
+        stirred = (bands ^ self._salt) * self._factor
+        stirred = (stirred ^ (stirred >> np.uint64(32))) * GOLDEN
+        tags: Ids = np.maximum((stirred >> np.uint64(64 - TAG_BITS)).astype(np.uint32), np.uint32(1))
+        return tags
+
+    def _make_room(self, pages: int) -> None:
+        """A page adds at most one key to each region, so counting is seldom needed."""
+        if pages > self._left:
+            most = max(self._store.counts())
+            while self._store.room(most) < pages:
+                self._double()
+            self._left = self._store.room(most)
+        self._left -= pages
+
+    def _double(self) -> None:
+        old, new = self._store, self._made(self._store.bits + 1)
+        strayed = [old.split(start, new) for start in range(0, len(old.buckets), BUCKETS_AT_ONCE)]
+        for tags, homes, ids in strayed:
+            _settle(new.buckets, homes, tags, ids)
+        self._adopt(new)
+
+    def _made(self, bits: int) -> _Store:
+        """A store without keys; as a file, a draft beside the one in use."""
+        if self._path is None:
+            return _Store(bits, np.zeros((BANDS << bits, BUCKET), np.uint32))
+        with _draft_of(self._path).open("w+b") as file:
+            # Without the room reserved, a full disk would end the process at some later write to memory.
+            os.posix_fallocate(file.fileno(), 0, _size_bytes(bits))
+            return _mapped(mmap(file.fileno(), 0), bits)
+
+    def _opened(self) -> _Store | None:
+        """What the file holds, if it is whole and ours."""
+        if self._path is None or not self._path.exists() or self._path.stat().st_size < HEAD_BYTES:
+            return None
+        with self._path.open("r+b") as opened:
+            file = mmap(opened.fileno(), 0)
+        head = _Head.read(file)
+        if head is None or head.owner != self._owner or len(file) != _size_bytes(head.bits):
+            return None
+        self.through, self.behind = head.through, not head.closed
+        return _mapped(file, head.bits)
+
+    def _adopt(self, store: _Store) -> None:
+        """Use this store from now on; its file replaces the one before, which a killed process would leave whole."""
+        self._store = store
+        if self._path is not None:
+            self._sync()
+            self._mark(closed=False)
+            _draft_of(self._path).replace(self._path)
+
+    def _sync(self) -> None:
+        if self._store.file is not None:
+            self._store.file.flush()
+
+    def _mark(self, *, closed: bool) -> None:
+        if self._store.file is not None:
+            head = _Head(self._owner, self._store.bits, self.through, closed).packed()
+            self._store.file[: len(head)] = head
+            self._store.file.flush(0, HEAD_BYTES)
+
+
+def _settle(buckets: Ids, at: Places, tags: Ids, own: Ids) -> Ids:
+    """Find each tag from its home bucket on, or put it where the search ends; the ids that then stand beside them.
+
+    All at once: who meets a full bucket goes on to the next, and who wrote to a slot that another one got looks again.
+    """
+    flat, halves = buckets.reshape(-1), buckets.reshape(-1, SLOTS)
+    ids = np.empty(len(tags), np.uint32)
+    rest = np.arange(len(tags))
+    while len(rest):
+        seen = halves.take(at * 2, axis=0)
+        slots = at * BUCKET + ((seen == tags[:, None]) | (seen == 0)).argmax(axis=1)
+        empty = flat.take(slots) == 0
+        room = slots[empty]
+        # The id first: a process killed between the two leaves a slot that is still empty.
+        flat[room + SLOTS] = own[empty]
+        flat[room] = tags[empty]
+        # Of those who must go on it is no id yet; they write again.
+        ids[rest] = flat.take(slots + SLOTS)
+        on = np.flatnonzero(flat.take(slots) != tags)
+        rest, tags, own = rest[on], tags[on], own[on]
+        at = (at[on] + ~empty[on]) & (len(buckets) - 1)
+    return ids
+
+
+def _taken(buckets: Ids) -> list[int]:
+    """The number of keys in each piece of a region."""
+    pieces = range(0, len(buckets), BUCKETS_AT_ONCE)
+    return [int(np.count_nonzero(buckets[at : at + BUCKETS_AT_ONCE])) for at in pieces]
+
+
+def _mapped(file: mmap, bits: int) -> _Store:
+    return _Store(bits, np.frombuffer(file, np.uint32, offset=HEAD_BYTES).reshape(-1, BUCKET), file)
+
+
+def _size_bytes(bits: int) -> int:
+    return HEAD_BYTES + (BANDS * BUCKET * 4 << bits)
+
+
+def _draft_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.new")

@@ -1,0 +1,239 @@
+"""What the fetches of a pattern brought, and what it still owes for them.
+
+Every fetch is a loan, and what comes back repays it. A page whose main text is as long as is typical for its host pays
+for ``earns`` fetches, a thinner one for less (by the square, so that a paragraph under a full template pays next to
+nothing), a copy or an error for none. A page that has little to say itself, such as a listing, is paid for by what it
+leads to, a little less with each step; a copy is not, because its original leads there as well.
+
+    own(p)   = min(1, sum of words^2 / (fetches x typical^2))
+    lead(p)  = 0.9 x the best rate(t) among the patterns t to which each page of p led at least once
+    rate(p)  = max(own(p), lead(p) x share of fetches that were neither copies nor missing)
+    debt(p)  = max(0, fetches and requests under way - earns x rate(p) x fetches)
+
+So a pattern with a rate above 1 / earns is never in debt however large it grows, and one below it gets a bounded number
+of fetches for a bounded debt: a branching process, above or below its critical point.
+
+What is *typical* is the mean number of words of the page on which a word of this host stands (a mean in which long
+pages weigh more), bounded above: beyond some length a page is simply rich. A host whose pages are all short is
+measured by its own short pages.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+__all__ = ["ALL_PERMITTING", "Account", "HostYield", "PatternYield", "Place", "TrapBudget", "typical_words"]
+
+Place = tuple[str, str]
+"""A host and a pattern on it."""
+
+STEP = 0.9
+FAR = 99
+MOST_TARGETS = 8
+MOST_FINDERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TrapBudget:
+    """How much may be spent on what has not proved itself; debts are counted in fetches.
+
+    - ``earns``: how many fetches a typical page pays for.
+    - ``free_tries``: how often a pattern is tried whatever its host owes, if it lies within ``near_steps`` of a named
+      page or was found where fetches are repaid.
+    - ``pattern_debt``: what a pattern may owe (``named_debt`` where a sitemap or feed named it), and ``retry_share`` of
+      the host's good pages on top; ``host_debt`` and ``host_share``: the same for all patterns of a host together.
+    - ``patience``: what a pattern of a host that was named may owe, as far as its fetches bring something new, until
+      the host has brought ``proven_good`` typical pages of some length: its pages may all be short.
+    - ``poor_hosts``: how many hosts of one registrable domain may be poor, or not yet proved by ``host_proof`` fetches,
+      and ``poor_share``: how many more for each that is not.
+    - ``rich_words``: a text of this length is rich anywhere; ``first_words``: what is thought typical of an unknown
+      host, with the weight of one page.
+    - ``patterns_most``: how many patterns a host has of its own; further ones are folded.
+    """
+
+    earns: float = 3.0
+    free_tries: float = 1.0
+    near_steps: int = 2
+    pattern_debt: float = 2.0
+    named_debt: float = 8.0
+    retry_share: float = 0.01
+    host_debt: float = 4.0
+    host_share: float = 0.02
+    patience: float = 50.0
+    proven_good: float = 3.0
+    poor_hosts: float = 3.0
+    poor_share: float = 0.25
+    host_proof: int = 3
+    rich_words: int = 300
+    first_words: int = 100
+    patterns_most: int = 256
+
+
+ALL_PERMITTING = TrapBudget(pattern_debt=1e9, named_debt=1e9, host_debt=1e9, poor_hosts=1e9)
+"""For a site whose operator knows better."""
+
+
+def typical_words(squares: float, words: float, budget: TrapBudget) -> float:
+    """The length of the page on which a word stands, from the sums over pages of words squared and of words."""
+    first = budget.first_words
+    return (squares + first * first) / (words + first)
+
+
+@dataclass(slots=True, eq=False)
+class PatternYield:
+    """The account of one pattern; ``rate`` and what it ``earned`` are as of the last settlement.
+
+    ``counts`` is false where its debts are held by other patterns, too. ``steps`` is how many patterns lie between it
+    and a named one, that being a start of the crawl or in a sitemap. ``barren`` are fetches of copies and of pages that
+    say that they are not there. ``told`` is the rate that the patterns know that led here.
+    """
+
+    fetched: float = 0.0
+    out: int = 0
+    barren: int = 0
+    squares: float = 0.0
+    targets: dict[Place, int] = field(default_factory=dict)
+    finders: list[Place] = field(default_factory=list)
+    is_named: bool = False
+    steps: int = FAR
+    rate: float = 0.0
+    earned: float = 0.0
+    told: float = 0.0
+    counts: bool = True
+
+    @property
+    def debt(self) -> float:
+        """How many fetches, made or under way, are not paid for."""
+        owed = self.fetched + self.out - self.earned
+        return max(0.0, owed)
+
+    @property
+    def fresh_share(self) -> float:
+        """Which share of its fetches brought something that nothing else did; none before the first came."""
+        return max(0.0, 1.0 - self.barren / self.fetched) if self.fetched else 0.0
+
+    def named(self) -> None:
+        """The operator, a sitemap or a feed named a URL of it."""
+        self.is_named, self.steps = True, 0
+
+    def found_by(self, finder: Place, steps: int) -> None:
+        """A URL of this pattern was found on a page of another, which is so many steps from a named one."""
+        self.steps = min(self.steps, steps + 1)
+        if finder not in self.finders and len(self.finders) < MOST_FINDERS:
+            self.finders.append(finder)
+
+    def led_to(self, target: Place) -> None:
+        """A page of this pattern led to an unseen URL."""
+        if target in self.targets or len(self.targets) < MOST_TARGETS:
+            self.targets[target] = self.targets.get(target, 0) + 1
+
+    def settle(self, own: float, lead: float, earns: float) -> None:
+        """Bring up to date what it earned."""
+        self.rate = max(own, lead * self.fresh_share)
+        self.earned = earns * self.rate * self.fetched
+
+    def to_json(self) -> list[Any]:
+        """A short list; requests under way are nobody's after a restart."""
+        targets = [[*place, times] for place, times in self.targets.items()]
+        sums = [self.fetched, self.barren, round(self.squares), self.steps, round(self.rate, 4)]
+        return [*sums, targets, [list(place) for place in self.finders]]
+
+    @classmethod
+    def from_json(cls, kept: list[Any], *, counts: bool) -> "PatternYield":
+        """What ``to_json`` wrote."""
+        fetched, barren, squares, steps, rate, targets, finders = kept
+        return cls(
+            fetched=fetched,
+            barren=barren,
+            squares=float(squares),
+            targets={(host, pattern): times for host, pattern, times in targets},
+            finders=[(host, pattern) for host, pattern in finders],
+            is_named=steps == 0,
+            steps=steps,
+            rate=rate,
+            told=rate,
+            counts=counts,
+        )
+
+
+@dataclass(slots=True, eq=False)
+class HostYield:
+    """The account of one host: its patterns, and the sums that say what is typical of its pages.
+
+    ``good`` is how many typical pages its fetches amount to, ``barren`` how many were copies or missing. ``is_seeded``
+    where the operator named it. ``settled_words`` is what was typical when all its patterns were last settled.
+    """
+
+    name: str
+    domain: str
+    patterns: dict[str, PatternYield] = field(default_factory=dict)
+    fetched: int = 0
+    barren: int = 0
+    out: int = 0
+    good: float = 0.0
+    words: float = 0.0
+    squares: float = 0.0
+    debt: float = 0.0
+    is_seeded: bool = False
+    is_poor: bool = True
+    settled_words: float = 0.0
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether anything was ever asked of it."""
+        return bool(self.fetched or self.out)
+
+    @property
+    def fresh_share(self) -> float:
+        """Which share of its fetches brought something that nothing else did; all before the first came."""
+        return 1.0 - self.barren / max(self.fetched, 1)
+
+    def typical(self, budget: TrapBudget) -> float:
+        """How many words a typical page has here."""
+        return typical_words(self.squares, self.words, budget)
+
+    def to_json(self) -> dict[str, Any]:
+        """All that a restart must not forget, as plain values."""
+        sums = [self.fetched, self.barren, round(self.good, 3), round(self.words), round(self.squares)]
+        return {
+            "sums": sums,
+            "is_seeded": self.is_seeded,
+            "is_poor": self.is_poor,
+            "patterns": {name: one.to_json() for name, one in self.patterns.items()},
+        }
+
+    @classmethod
+    def from_json(cls, name: str, domain: str, kept: dict[str, Any]) -> "HostYield":
+        """What ``to_json`` wrote."""
+        fetched, barren, good, words, squares = kept["sums"]
+        patterns = {
+            pattern: PatternYield.from_json(one, counts=pattern[0] == "/") for pattern, one in kept["patterns"].items()
+        }
+        return cls(
+            name,
+            domain,
+            patterns,
+            fetched,
+            barren,
+            good=good,
+            words=float(words),
+            squares=float(squares),
+            is_seeded=kept["is_seeded"],
+            is_poor=kept["is_poor"],
+        )
+
+
+class Account(NamedTuple):
+    """Where a fetch is booked: the pattern of its URL, and that of all URLs with the same parameters."""
+
+    host: HostYield
+    patterns: tuple[PatternYield, ...]
+
+    def under_way(self, change: int) -> None:
+        """So many more requests are out."""
+        host = self.host
+        host.out = max(0, host.out + change)
+        for pattern in self.patterns:
+            before = pattern.debt
+            pattern.out = max(0, pattern.out + change)
+            if pattern.counts:
+                host.debt += pattern.debt - before

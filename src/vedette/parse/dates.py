@@ -1,0 +1,263 @@
+"""When was a page published, and when last changed, by its own word?
+
+Whoever states it most deliberately is believed, in this order:
+
+1. ``linked data``  JSON-LD: datePublished and dateModified of the page or article itself, never of its reviews
+2. ``meta``         meta elements, those made for articles before general ones
+3. ``time``         a time element that says what it is the time of; or a bare one, where all bare ones agree
+4. ``url``          ``/2026/11/15/`` in the path (published only)
+5. ``header``       Last-Modified (modified only): often the time of the answer, or of a rebuild
+
+A date names at least a day, and is UTC where it names no zone. One that lies more than a day ahead, or before the web,
+is a mistake, and the next in order is asked; so is a change before the publication. ``03/04/2026`` is a day in March
+or in April, so it is no date. Everything is a stranger's text: what cannot be read is not there.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+__all__ = ["Dates", "dates_of"]
+
+Source = Literal["linked data", "meta", "time", "url", "header", ""]
+Candidate = tuple[Source, str]
+
+EARLIEST_S = datetime(1990, 1, 1, tzinfo=UTC).timestamp()
+AHEAD_S = 86_400.0
+MOST_STAMPS = 100
+MOST_ITEMS = 100
+LONGEST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Dates:
+    """Unix seconds, None where nobody says; ``source`` is that of the first which is known."""
+
+    published_s: float | None
+    modified_s: float | None
+    source: Source
+
+
+def dates_of(
+    stamps: Sequence[tuple[str, str]], linked_data: Sequence[str], url: str, last_modified: str, now_s: float
+) -> Dates:
+    """The dates of a page, from its (key, value) stamps, its JSON-LD texts, its URL and its header.
+
+    >>> dates_of([("article:published_time", "2026-11-15T10:00:00Z")], [], "https://example.org/", "", 1.8e9)
+    Dates(published_s=1794736800.0, modified_s=None, source='meta')
+    """
+    if not (stamps or linked_data or last_modified) and _IN_URL.match(url, 0, LONGEST_URL) is None:
+        return _UNKNOWN
+    articles = [item for text in linked_data for item in _items(text)]
+    published, published_by = _first(_of_publication(stamps, articles, url), EARLIEST_S, now_s)
+    earliest_s = EARLIEST_S if published is None else published
+    modified, modified_by = _first(_of_change(stamps, articles, last_modified), earliest_s, now_s)
+    return Dates(published, modified, published_by or modified_by)
+
+
+def _first(candidates: Iterator[Candidate], earliest_s: float, now_s: float) -> tuple[float | None, Source]:
+    """The first candidate that can be read and can be true."""
+    for source, text in candidates:
+        seconds = _seconds_of(text)
+        if seconds is not None and earliest_s <= seconds <= now_s + AHEAD_S:
+            return seconds, source
+    return None, ""
+
+
+_UNKNOWN = Dates(None, None, "")
+
+
+# --- Who says it ---
+
+_PUBLISHED_KEYS = (
+    "article:published_time datepublished og:published_time citation_publication_date citation_online_date "
+    "parsely-pub-date dcterms.issued dc.date.issued dcterms.created dc.date.created pubdate publishdate "
+    "publish-date publication_date dcterms.date dc.date date"
+)
+_MODIFIED_KEYS = (
+    "article:modified_time datemodified og:updated_time dcterms.modified dc.date.modified last-modified lastmod revised"
+)
+_PUBLISHED = {key: rank for rank, key in enumerate(_PUBLISHED_KEYS.split())}
+_MODIFIED = {key: rank for rank, key in enumerate(_MODIFIED_KEYS.split())}
+
+
+def _of_publication(
+    stamps: Sequence[tuple[str, str]], articles: list[dict[str, object]], url: str
+) -> Iterator[Candidate]:
+    yield from _stated(articles, "datePublished")
+    yield from _ranked(stamps, _PUBLISHED)
+    yield from (("time", value) for value in _times(stamps, "time:published"))
+    bare = dict.fromkeys(_times(stamps, "time"))
+    if len(bare) == 1:
+        yield "time", next(iter(bare))
+    found = _IN_URL.match(url, 0, LONGEST_URL)
+    if found:
+        yield "url", found[1]
+
+
+def _of_change(
+    stamps: Sequence[tuple[str, str]], articles: list[dict[str, object]], last_modified: str
+) -> Iterator[Candidate]:
+    yield from _stated(articles, "dateModified")
+    yield from _ranked(stamps, _MODIFIED)
+    yield from (("time", value) for value in _times(stamps, "time:modified"))
+    if last_modified:
+        yield "header", last_modified
+
+
+def _ranked(stamps: Sequence[tuple[str, str]], ranks: dict[str, int]) -> Iterator[Candidate]:
+    found = [(ranks[key], value) for key, value in stamps[:MOST_STAMPS] if key in ranks]
+    # The first of equals was written first: sorting keeps their order.
+    for _, value in sorted(found, key=_rank):
+        yield "meta", value
+
+
+def _rank(found: tuple[int, str]) -> int:
+    return found[0]
+
+
+def _times(stamps: Sequence[tuple[str, str]], wanted: str) -> list[str]:
+    return [value for key, value in stamps[:MOST_STAMPS] if key == wanted]
+
+
+# A day of the calendar as part of a path: /2026/11/15/, /2026-11-15-title, /2026/nov/15/.
+LONGEST_URL = 2048
+_IN_URL = re.compile(r"[^?#]*?/((?:19|20)[0-9]{2}([/-])(?:[01]?[0-9]|[a-z]{3})\2[0-3]?[0-9])(?=[/._?#-]|$)")
+
+
+# --- JSON-LD ---
+
+
+def _items(text: str) -> list[dict[str, object]]:
+    """What a JSON-LD text speaks of at its top, articles first; what lies deeper is not the page itself."""
+    if '"datePublished"' not in text and '"dateModified"' not in text:
+        return []
+    try:
+        found = json.loads(text, strict=False)
+    except (ValueError, RecursionError):  # broken, or nested as no honest page nests
+        return []
+    return sorted(_top_items(found), key=_is_not_article)
+
+
+def _top_items(found: object) -> list[dict[str, object]]:
+    top = _objects(found)
+    return top + [item for each in top for key in ("@graph", "mainEntity") for item in _objects(each.get(key))]
+
+
+def _objects(found: object) -> list[dict[str, object]]:
+    several = found[:MOST_ITEMS] if isinstance(found, list) else [found]
+    return [each for each in several if isinstance(each, dict)]
+
+
+def _is_not_article(item: dict[str, object]) -> bool:
+    kind = item.get("@type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    return not any(isinstance(each, str) and each.endswith(("Article", "Posting", "Report")) for each in kinds[:9])
+
+
+def _stated(items: list[dict[str, object]], key: str) -> Iterator[Candidate]:
+    for item in items:
+        value = item.get(key)
+        if isinstance(value, str):
+            yield "linked data", value
+
+
+# --- Reading one date ---
+
+_MONTH_NAMES = """
+jan january januar janvier enero gennaio janeiro januari
+feb february februar février fevrier febrero febbraio fevereiro februari
+mar march märz maerz mars marzo março maart
+apr april avril abril aprile
+may mai mayo maggio maio mei
+jun june juni juin junio giugno junho
+jul july juli juillet julio luglio julho
+aug august août aout agosto augustus
+sep sept september septembre septiembre settembre setembro
+oct october oktober octobre octubre ottobre outubro okt
+nov november novembre noviembre novembro
+dec december dezember décembre diciembre dicembre dezembro dez
+"""
+_MONTHS = {name: month for month, names in enumerate(_MONTH_NAMES.strip().splitlines(), 1) for name in names.split()}
+# The names of RFC 822, section 5.1; other names stand for more than one zone.
+_ZONE_HOURS = {"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7}
+
+_CLOCK = (
+    r"(?:(?:\s*t|,?\s+(?:at\s+)?)(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,][0-9]+)?)?"
+    r"(?:\s*(?P<half>[ap])\.?m\.?)?(?:\s*(?P<zone>[a-z]{1,4}|[+-][0-9]{2}:?(?:[0-9]{2})?))?)?"
+)
+_WEEKDAY = r"(?:[^\W\d_]{2,10}\.?,?\s+)?"
+_OF = r"[\s-]+(?:de\s+)?"
+_NAME = r"(?P<month>[^\W\d_]{3,10})\.?"
+_FORMS = tuple(
+    re.compile(form + _CLOCK, re.IGNORECASE)
+    for form in (
+        rf"{_WEEKDAY}(?P<day>[0-9]{{1,2}})(?:st|nd|rd|th|\.)?{_OF}{_NAME},?{_OF}(?P<year>[0-9]{{4}}|[0-9]{{2}})",
+        rf"{_WEEKDAY}{_NAME}\s+(?P<day>[0-9]{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>[0-9]{{4}})",
+        r"(?P<year>[0-9]{4})([-/.])(?P<month>[0-9]{1,2}|[a-z]{3})\2(?P<day>[0-9]{1,2})",
+        r"(?P<day>[0-9]{1,2})\.\s?(?P<month>[0-9]{1,2})\.\s?(?P<year>[0-9]{4})",
+        r"(?P<day>1[3-9]|2[0-9]|3[01])/(?P<month>[0-9]{1,2})/(?P<year>[0-9]{4})",
+        r"(?P<month>[0-9]{1,2})/(?P<day>1[3-9]|2[0-9]|3[01])/(?P<year>[0-9]{4})",
+    )
+)
+
+
+def _seconds_of(text: str) -> float | None:
+    """Unix seconds of a date as people and programs write it, or None."""
+    trimmed = text.strip()
+    if not 6 <= len(trimmed) <= LONGEST:
+        return None
+    try:
+        moment = datetime.fromisoformat(trimmed)
+    except ValueError:
+        return _seconds_of_other(trimmed)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _seconds_of_other(text: str) -> float | None:
+    for form in _FORMS:
+        found = form.fullmatch(text)
+        if found:
+            try:
+                return _moment(found.groupdict(default="")).timestamp()
+            except (ValueError, OverflowError):
+                return None
+    return None
+
+
+def _moment(parts: dict[str, str]) -> datetime:
+    month = parts["month"]
+    return datetime(
+        _year(parts["year"]),
+        int(month) if month.isdecimal() else _MONTHS.get(month.lower(), 0),
+        int(parts["day"]),
+        _hour(parts),
+        int(parts["minute"] or 0),
+        min(int(parts["second"] or 0), 59),  # a leap second is legal; datetime knows none
+        tzinfo=UTC,
+    ) - _ahead(parts["zone"].lower())
+
+
+def _year(written: str) -> int:
+    """Two digits as RFC 2822 reads them, which needs no clock."""
+    year = int(written)
+    return year if len(written) == 4 else year + (2000 if year < 50 else 1900)
+
+
+def _hour(parts: dict[str, str]) -> int:
+    hour = int(parts["hour"] or 0)
+    if not parts["half"]:
+        return hour
+    return hour % 12 + (12 if parts["half"].lower() == "p" else 0)
+
+
+def _ahead(zone: str) -> timedelta:
+    """How far a zone's clocks are ahead of UTC; one with a name that says little is taken as UTC."""
+    if zone[:1] not in {"+", "-"}:
+        return timedelta(hours=_ZONE_HOURS.get(zone, 0))
+    digits = zone[1:].replace(":", "").ljust(4, "0")
+    size = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    return -size if zone[0] == "-" else size

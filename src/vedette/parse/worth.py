@@ -1,0 +1,94 @@
+"""Is a page worth indexing, and if not, why not?
+
+Each objection has a name, so that an operator who knows a site better can overrule it by name; the next objection
+then counts, if there is one. They are asked in the order in which they are certain: what the author says first, what
+we suspect last. Nothing here keeps a page from being fetched, archived or followed.
+
+Languages that write without spaces have few words by any count, so a page is short only when its letters are few too.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Objection", "Unworthy", "Worth", "objections", "unworthy"]
+
+THIN_WORDS, THIN_LETTERS = 20, 100
+FEW_ONWARD_LINKS = 3
+SPAM_SCORE = 0.5
+
+
+class Unworthy(StrEnum):
+    """Why a page is not worth indexing."""
+
+    NOINDEX = "its author asks not to index it"
+    COPY = "it is a copy of another page"
+    MISSING = "it says that it does not exist"
+    SCRIPT = "there is nothing to read without JavaScript"
+    EMPTY = "there is nothing to read"
+    THIN = "it has few words and leads nowhere"
+    SPAM = "it looks like spam"
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What is known of a page's worth.
+
+    ``words`` and ``letters`` are those of its main text, ``onward_links`` the links to other pages that its own text
+    gives; ``copy_of`` is the page that stands for its group, where that is another; ``missing`` and ``spam_reasons``
+    are what ``soft404`` and ``spam`` say.
+    """
+
+    words: int
+    letters: int
+    onward_links: int = 0
+    noindex: bool = False
+    copy_of: str | None = None
+    missing: str | None = None
+    needs_script: bool = False
+    spam_score: float = 0.0
+    spam_reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """One reason against a page, by the name under which it can be overruled, and what it rests on."""
+
+    kind: Unworthy
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.detail}" if self.detail else str(self.kind)
+
+
+def unworthy(page: Worth, overruled: Collection[Unworthy] = ()) -> Objection | None:
+    """The first objection to a page that nobody overruled; None where it is worth indexing.
+
+    >>> str(unworthy(Worth(words=0, letters=0)))
+    'there is nothing to read'
+    >>> unworthy(Worth(words=0, letters=0), overruled=[Unworthy.EMPTY, Unworthy.THIN])
+    """
+    return next((objection for objection in objections(page) if objection.kind not in overruled), None)
+
+
+def objections(page: Worth) -> Iterator[Objection]:
+    """Everything that speaks against a page, the most certain first."""
+    if page.noindex:
+        yield Objection(Unworthy.NOINDEX)
+    if page.copy_of is not None:
+        yield Objection(Unworthy.COPY, page.copy_of)
+    if page.missing is not None:
+        yield Objection(Unworthy.MISSING, page.missing)
+    yield from _short(page)
+    if page.spam_score >= SPAM_SCORE:
+        yield Objection(Unworthy.SPAM, "; ".join(page.spam_reasons))
+
+
+def _short(page: Worth) -> Iterator[Objection]:
+    thin = page.words < THIN_WORDS and page.letters < THIN_LETTERS
+    if thin and page.needs_script:
+        yield Objection(Unworthy.SCRIPT)
+    if page.letters == 0:
+        yield Objection(Unworthy.EMPTY)
+    if thin and page.onward_links < FEW_ONWARD_LINKS:
+        yield Objection(Unworthy.THIN, f"{page.words} words, {page.onward_links} links")

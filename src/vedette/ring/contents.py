@@ -1,0 +1,156 @@
+"""From the text of a page to what the keeper is told of it: what it says, how it compares, what speaks against it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import xxhash
+
+from vedette.decide import Ints
+from vedette.facts import Answer, JudgedBy, origin_of
+from vedette.fetch.directives import FREE, Directives
+from vedette.parse.blocks import blocks_of
+from vedette.parse.change import Change, Kept, Seen, compare, first
+from vedette.parse.dates import dates_of
+from vedette.parse.language import language_of
+from vedette.parse.page import Page
+from vedette.parse.shingles import fingerprint, fingerprint_of, normal_form, shingles_of
+from vedette.parse.sketch import sketch_of
+from vedette.parse.soft404 import looks_missing
+from vedette.parse.spam import signs_of, spam_score
+from vedette.parse.worth import Worth, objections
+from vedette.ring.orders import Content, Copy
+
+__all__ = ["Context", "document_content", "page_content"]
+
+LONGEST_DESCRIPTION = 500
+LONGEST_DETAIL = 200
+LONGEST_WORD = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is known of an answer before its text is read: what it is held against, and by which rule."""
+
+    answer: Answer
+    digest: str
+    copy: Copy | None = None
+    judged_by: JudgedBy = "main"
+    directives: Directives = FREE
+
+
+def page_content(
+    page: Page, text: str, charset: str, context: Context, links: tuple[str, ...], anchors: tuple[str, ...]
+) -> Content:
+    """What a page says; ``links`` are those within the sites."""
+    answer = context.answer
+    form = normal_form(page.main)
+    words = _words(form)
+    sketch = sketch_of(shingles_of(form))
+    seen = Seen(
+        bytes.fromhex(context.digest),
+        fingerprint(f"{page.title}\n{page.text}") if context.judged_by == "text" else b"",
+        fingerprint_of(normal_form(page.title) + b"\n" + form),
+        sketch.mins if sketch else b"",
+        _prints(links),
+    )
+    change, kept = _compared(seen, text, context)
+    dates = dates_of(page.stamps, page.linked_data, answer.url, answer.header("last-modified") or "", answer.ended_s)
+    spam = spam_score(
+        signs_of(origin_of(answer.url).host, page.title, page.main, page.words, page.hidden_words, _pairs(page))
+    )
+    worth = Worth(
+        words=words,
+        letters=len(page.main),
+        onward_links=len(links),
+        noindex=not context.directives.index,
+        missing=looks_missing(page.title, [heading for _, heading in page.headings], page.main, page.words),
+        needs_script=page.needs_script,
+        spam_score=spam.score,
+        spam_reasons=spam.reasons,
+    )
+    return Content(
+        kept,
+        charset,
+        language_of(page.main or page.text, page.language),
+        page.description[:LONGEST_DESCRIPTION],
+        "",
+        _marks(context.directives),
+        words,
+        dates.published_s,
+        dates.modified_s,
+        spam.score,
+        _objections(worth),
+        change,
+        anchors,
+    )
+
+
+def document_content(text: str, trouble: str, context: Context) -> Content:
+    """What a document without markup says; ``trouble`` is why nothing could be read, where that is so."""
+    form = normal_form(text)
+    sketch = sketch_of(shingles_of(form))
+    main_print = fingerprint_of(form)
+    seen = Seen(bytes.fromhex(context.digest), main_print, main_print, sketch.mins if sketch else b"")
+    change, kept = _compared(seen, "", context)
+    answer = context.answer
+    dates = dates_of((), (), answer.url, answer.header("last-modified") or "", answer.ended_s)
+    words = _words(form)
+    worth = Worth(words=words, letters=len(text), noindex=not context.directives.index)
+    against = tuple((name, trouble if name == "empty" else detail) for name, detail in _objections(worth))
+    return Content(
+        kept,
+        language=language_of(text, ""),
+        marks=_marks(context.directives),
+        words=words,
+        published_s=dates.published_s,
+        modified_s=dates.modified_s,
+        objections=against,
+        change=change,
+    )
+
+
+def _compared(seen: Seen, text: str, context: Context) -> tuple[Change | None, Kept]:
+    """Blocks cost most, so they are made only where bytes changed that may be a rotating box."""
+    old = context.copy.kept if context.copy else None
+    if old is None:
+        return None, first(seen)
+    if text and old.body_digest != seen.body_digest and context.judged_by in {"text", "main"}:
+        wanted = [
+            (block.place, block.text) for block in blocks_of(text) if block.in_main or context.judged_by == "text"
+        ]
+        seen = Seen(seen.body_digest, seen.text_print, seen.main_print, seen.sketch, seen.links, wanted)
+    return compare(old, seen, context.judged_by)
+
+
+def _words(form: bytes) -> int:
+    """How many words a text has, by its normal form; what has no spaces at all counts by its length."""
+    spaces = np.count_nonzero(np.frombuffer(form, np.uint8) == ord(" "))
+    return max(int(spaces) + 1, len(form) // LONGEST_WORD) if form else 0
+
+
+def _prints(links: tuple[str, ...]) -> Ints:
+    digest = xxhash.xxh64_intdigest
+    return np.fromiter([digest(url.encode()) for url in links], np.uint64, len(links)).view(np.int64)
+
+
+def _pairs(page: Page) -> list[tuple[str, str]]:
+    return [(link.href, link.text) for link in page.links]
+
+
+def _objections(worth: Worth) -> tuple[tuple[str, str], ...]:
+    return tuple((one.kind.name.lower(), one.detail[:LONGEST_DETAIL]) for one in objections(worth))
+
+
+def _marks(directives: Directives) -> str:
+    """What the owner does not want, in the words in which it is usually said."""
+    if directives is FREE or directives == FREE:
+        return ""
+    wishes = {
+        "noindex": not directives.index,
+        "nofollow": not directives.follow,
+        "noarchive": not directives.archive,
+        "nosnippet": not directives.snippet,
+        f"max-snippet:{directives.max_snippet}": directives.max_snippet is not None,
+        f"unavailable_after:{directives.unavailable_after_s}": directives.unavailable_after_s is not None,
+    }
+    return ", ".join(wish for wish, holds in wishes.items() if holds)

@@ -1,0 +1,289 @@
+"""What the operator sees of reading, and overrules: the real program, a real server, one page of each kind."""
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+PLACES = ("old mill", "north light", "west gate", "quiet pier", "new dock", "deep bay", "long quay", "far cape")
+SEA = ("anchor", "basin", "cable", "davit", "ensign", "fathom", "galley", "halyard", "island", "jetty", "keel", "mast")
+
+
+def prose(thing: str) -> str:
+    """A text that is like no other with another thing in it."""
+    return " ".join(f"The {thing} of the {place} stands behind a wall of {thing} and stone." for place in PLACES)
+
+
+def item(number: int) -> str:
+    """Words that few other items have in this order."""
+    return " ".join(f"{SEA[(number * 7 + i * 3) % 12]} {SEA[(number * 3 + i * i) % 12]}" for i in range(60))
+
+
+def pdf(text: str) -> bytes:
+    """A document of one page."""
+    shown = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Count 1 /Kids [4 0 R] >>",
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 5 0 R /Resources <</Font <</F1 3 0 R>>>> >>",
+        b"<< /Length %d >>\nstream\n%b\nendstream" % (len(shown), shown),
+    ]
+    out, places = bytearray(b"%PDF-1.7\n"), []
+    for number, body in enumerate(objects, 1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%b\nendobj\n" % (number, body)
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    return (
+        bytes(out)
+        + (
+            f"xref\n0 {len(places) + 1}\n0000000000 65535 f \n{table}"
+            f"trailer << /Size {len(places) + 1} /Root 1 0 R >>\nstartxref\n{len(out)}\n%%EOF\n"
+        ).encode()
+    )
+
+
+def linked(*paths: str) -> str:
+    """Links to these paths."""
+    return "".join(f"<a href='{path}'>on</a> " for path in paths)
+
+
+class _Web(BaseHTTPRequestHandler):
+    """A page of each kind, a calendar without end, and a shop that links each item under two spellings."""
+
+    pages: ClassVar[dict[str, str | bytes]] = {
+        "/": f"<title>Home</title><p>{prose('lamp')}</p>"
+        + linked("/story", "/story?view=print", "/app", "/hidden", "/paper.pdf", "/lost", "/calendar/100"),
+        "/story": "<html lang=en><title>Story</title><meta name=description content='Boats, and walls.'>"
+        f"<meta property='article:published_time' content='2026-03-01T10:00:00Z'><p>{prose('boat')}</p>",
+        "/story?view=print": f"<title>Story</title><link rel=canonical href=/story><p>{prose('boat')}</p>",
+        "/app": "<title>App</title><body><div id=root></div>"
+        "<noscript>You need to enable JavaScript to run this app.</noscript><script src=/main.js></script>",
+        "/hidden": f"<title>Hidden</title><meta name=robots content='noindex, max-snippet:80'><p>{prose('rope')}</p>",
+        "/lost": "<title>Page not found</title><h1>Page not found</h1><p>Sorry, there is nothing here.</p>",
+        "/paper.pdf": pdf("A paper on lamps and boats, with more than twenty words in it, " + prose("net")[:300]),
+        "/shop": f"<title>Shop</title><p>{prose('sail')}</p>"
+        + linked(*(f"/item/{number}{query}" for number in range(16) for query in ("", "?ref=shop"))),
+        **{
+            f"/item/{number}{query}": f"<title>Item</title><p>{item(number)}</p>"
+            for number in range(16)
+            for query in ("", "?ref=shop")
+        },
+    }
+    edition: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        body = self.pages.get(self.path, "")
+        if self.path == "/story" and self.edition:
+            body = str(body).replace(prose("boat"), prose("tent") + linked("/calendar/7"))
+        if self.path.startswith("/calendar/"):
+            day = int(self.path.rpartition("/")[2])
+            body = f"<title>{day}</title><p>No events.</p>" + linked(f"/calendar/{day + 1}", f"/calendar/{day - 1}")
+        sent = body.encode() if isinstance(body, str) else body
+        self.send_response(200 if sent else 404)
+        self.send_header("content-type", "application/pdf" if self.path.endswith(".pdf") else "text/html")
+        self.send_header("content-length", str(len(sent)))
+        self.end_headers()
+        self.wfile.write(sent)
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """A real server on loopback."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Web)
+    _Web.edition.clear()
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def vedette(*arguments: str, cwd: Path) -> str:
+    """What the real program says to people."""
+    command = [sys.executable, "-m", "vedette", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=cwd)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+def told(*arguments: str, cwd: Path) -> Any:
+    """What it says to machines."""
+    return json.loads(vedette(*arguments, "--json", cwd=cwd))
+
+
+def crawl(start: str, cwd: Path, *more: str) -> None:
+    """Until nothing is left, or enough is here; without pauses, since it is our own server."""
+    (cwd / "vedette.toml").write_text('[crawl]\ndelay = "1ms"\naddress_delay = "1ms"\n')
+    vedette("crawl", start, "--allow-private", "--quiet", *more, cwd=cwd)
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """A folder in which each page was fetched once, and its site, which still answers; tests change neither."""
+    folder = tmp_path_factory.mktemp("read")
+    with served() as site:
+        crawl(site, folder)
+        yield site, folder
+
+
+def objections(page: Any) -> list[str]:
+    """The names of what speaks against indexing a page."""
+    return [each["name"] for each in page["index"]["objections"]]
+
+
+def test_what_a_page_says_is_told(read: tuple[str, Path]) -> None:
+    """Language, charset, words, date and description of a page, and that it may be indexed."""
+    site, cwd = read
+    page = told("explain", f"{site}story", cwd=cwd)
+    content = page["content"]
+    assert (content["language"], content["description"]) == ("en", "Boats, and walls.")
+    assert content["words"] == len(prose("boat").split())
+    assert (content["marks"], content["needs_script"], page["index"]) == ([], False, {"would": True, "objections": []})
+    words = vedette("explain", f"{site}story", cwd=cwd)
+    assert "published 2026-03-01" in words
+    assert "nothing speaks against" in words
+    assert page["change"] is None
+
+
+def test_of_two_copies_each_names_the_other_and_says_which_stands(read: tuple[str, Path]) -> None:
+    """The page that its copy names as canonical stands for both, and the copy says why it is not indexed."""
+    site, cwd = read
+    original, copy = (told("explain", site + path, cwd=cwd) for path in ("story", "story?view=print"))
+    assert copy["content"]["canonical"] == f"{site}story"
+    assert (copy["copies"]["stands"], copy["copies"]["is_this"]) == (f"{site}story", False)
+    assert (original["copies"]["is_this"], original["copies"]["others"]) == (True, [f"{site}story?view=print"])
+    assert (objections(copy), copy["index"]["would"]) == (["copy"], False)
+    assert f"a copy of {site}story (2 pages say the same" in vedette("explain", f"{site}story?view=print", cwd=cwd)
+    assert "stands for 1 copy" in vedette("explain", f"{site}story", cwd=cwd)
+
+
+def test_a_page_that_needs_javascript_says_so_and_how_to_overrule_it(read: tuple[str, Path]) -> None:
+    """In plain words, with a command that names every judgement that stands in the way."""
+    site, cwd = read
+    words = vedette("explain", f"{site}app", cwd=cwd)
+    assert "empty without JavaScript" in words
+    assert f"vedette sites set {site} overrule=script" in words
+    assert told("explain", f"{site}app", cwd=cwd)["content"]["needs_script"]
+
+
+def test_a_noindex_is_the_authors_word_and_not_ours_to_overrule(read: tuple[str, Path]) -> None:
+    """The marks are shown, the reason is the author's, and no command is offered."""
+    site, cwd = read
+    page = told("explain", f"{site}hidden", cwd=cwd)
+    assert page["content"]["marks"] == ["noindex", "max-snippet:80"]
+    assert page["index"]["would"] is False
+    words = vedette("explain", f"{site}hidden", cwd=cwd)
+    assert "its author asks not to index it" in words
+    assert "overrule" not in words
+
+
+@pytest.mark.parametrize(("path", "kind", "against"), [("paper.pdf", "document", []), ("lost", "page", ["missing"])])
+def test_documents_and_pages_that_are_not_there(
+    read: tuple[str, Path], path: str, kind: str, against: list[str]
+) -> None:
+    """A PDF is read like a page; a page that says that it does not exist is taken at its word."""
+    site, cwd = read
+    page = told("explain", site + path, cwd=cwd)
+    assert (page["page"]["status"], page["page"]["kind"]) == (200, kind)
+    assert objections(page)[:1] == against
+    assert page["content"]["words"] > 0
+
+
+def held_of(cwd: Path) -> list[str]:
+    """The URLs that are held back."""
+    lines = vedette("export", "urls", "--json", cwd=cwd).splitlines()
+    rows = [json.loads(line) for line in lines]
+    return [row["url"] for row in rows if row["state"] == "refused" and "trap" in row["note"]]
+
+
+def test_a_calendar_without_end_is_held_back_and_says_until_when(read: tuple[str, Path]) -> None:
+    """It ends by itself; what is left of it has a reason, what pages like it brought, and a command."""
+    site, cwd = read
+    first, *_ = held_of(cwd)
+    page = told("explain", first, cwd=cwd)
+    assert (page["known"]["standing"], page["held"]["for_good"], page["page"]) == ("refused", False, None)
+    assert page["held"]["brought"]["fetches"] > 0
+    assert page["held"]["pattern"].startswith("/calendar/")
+    words = vedette("explain", first, cwd=cwd)
+    assert f"vedette sites set {site} overrule=trap" in words
+    assert f"vedette fetch {first}" in words
+
+
+def test_status_counts_what_reading_found(read: tuple[str, Path]) -> None:
+    """Copies, objections and what is held back are numbers of the folder, in words and for machines."""
+    _, cwd = read
+    reading = told("status", cwd=cwd)["reading"]
+    assert reading["held"] == len(held_of(cwd))
+    assert reading["copies"] >= 1
+    assert reading["objected"] >= len(("app", "hidden", "lost"))
+    assert f"held back as traps: {reading['held']}" in vedette("status", cwd=cwd)
+
+
+def test_nothing_is_said_of_reading_where_nothing_was_read(tmp_path: Path) -> None:
+    """A folder without pages has no such line, and a page that is gone no content."""
+    with served() as site:
+        vedette("sites", "add", site, cwd=tmp_path)
+        assert "Reading" not in vedette("status", cwd=tmp_path)
+        vedette("fetch", f"{site}nowhere", "--allow-private", cwd=tmp_path)
+        page = told("explain", f"{site}nowhere", cwd=tmp_path)
+    assert page["page"]["status"] == 404
+    assert [page[key] for key in ("content", "copies", "index", "change", "held", "spared")] == [None] * 6
+
+
+def test_an_overruled_trap_is_fetched_on(tmp_path: Path) -> None:
+    """What was held back waits again at once, more of the calendar is fetched, and what it lacks counts no more."""
+    with served() as site:
+        crawl(site, tmp_path)
+        before = held_of(tmp_path)
+        assert "again" in vedette("sites", "set", site, "overrule=trap,thin", cwd=tmp_path)
+        assert told("status", cwd=tmp_path)["reading"]["held"] == 0
+        crawl(site, tmp_path, "--pages", str(len(before)))
+        assert held_of(tmp_path) == []
+        pages = [told("explain", url, cwd=tmp_path) for url in before]
+    fetched = [page for page in pages if page["page"] is not None]
+    assert fetched
+    thin = [each for page in fetched for each in page["index"]["objections"] if each["name"] == "thin"]
+    assert thin
+    assert all(each["overruled"] for each in thin)
+
+
+def test_the_last_change_is_told_by_the_rule_of_the_site(tmp_path: Path) -> None:
+    """Another text and one more link: the share that changed, the links, and what counts for this site."""
+    with served() as site:
+        vedette("sites", "add", site, "--change", "text", cwd=tmp_path)
+        vedette("fetch", f"{site}story", "--allow-private", cwd=tmp_path)
+        _Web.edition.append("second")
+        vedette("fetch", f"{site}story", "--allow-private", cwd=tmp_path)
+        change = told("explain", f"{site}story", cwd=tmp_path)["change"]
+    assert change["rule"] == "text"
+    assert 0 < change["share"] <= 1
+    assert "1 links added" in change["why"] or "1 link added" in change["why"]
+
+
+def test_a_learned_spelling_is_told_with_its_rule_and_can_be_overruled(tmp_path: Path) -> None:
+    """After some pairs of copies the parameter is known to mean nothing: of a new URL the other spelling is fetched."""
+    with served() as site:
+        vedette("sites", "add", f"{site}shop", "--overrule", "trap", cwd=tmp_path)
+        crawl(f"{site}shop", tmp_path)
+        new = f"{site}item/99?ref=shop"
+        spared = told("explain", new, cwd=tmp_path)["spared"]
+        assert spared["instead"] == f"{site}item/99"
+        assert "ref=" in spared["rule"]
+        words = vedette("explain", new, cwd=tmp_path)
+        assert f"vedette sites set {site}shop overrule=trap,copy" in words
+        vedette("sites", "set", f"{site}shop", "overrule=trap,copy", cwd=tmp_path)
+        assert told("explain", new, cwd=tmp_path)["spared"] is None

@@ -1,0 +1,89 @@
+"""Half of a web is traps: the real program fetches the other half, judged by the web's own log and its own truth.
+
+Every second host has a calendar, members' pages, a maze of folders, pages that are missing in disguise, session ids and
+three kinds of parameter copies; there are mirrors and a farm of hosts; and no parameter is known to be of no
+consequence. ``VEDETTE_PROVE=1`` takes a web of twenty thousand pages in place of two thousand.
+"""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from bench.traps import half_medium, half_small, is_trap, sort_of
+from tests.tree_runs import PROVE
+
+from vedette.lab.access_log import read_log
+from vedette.lab.worlds.made.names import FARM
+from vedette.lab.worlds.made.server import ServerHandle, start_server
+from vedette.lab.worlds.made.world import MadeWorld
+
+SEED = 3
+SPEED = 600.0
+FARM_START = f"http://start.{FARM}/0"
+
+
+@pytest.fixture
+def world() -> MadeWorld:
+    """The made web, to know the truth of."""
+    return (half_medium if PROVE else half_small)(SEED)
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[ServerHandle]:
+    """The same, served."""
+    name = f"bench.traps:half_{'medium' if PROVE else 'small'}"
+    with start_server(name, SEED, speed=SPEED, log_path=tmp_path / "access.log") as server:
+        (tmp_path / "hosts.txt").write_text("\n".join(server.connect_to_lines()))
+        yield server
+
+
+def vedette(folder: Path, *words: str) -> str:
+    """A verb of the real program on a data folder; what it prints."""
+    command = [sys.executable, "-m", "vedette", *words, "--data", str(folder / "data"), "--json"]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def crawl(folder: Path, starts: list[str]) -> None:
+    """A crawl to its end of all sites with all hosts of their domains, no parameter dropped."""
+    tables = (f'[[site]]\nstart = "{start}"\nscope = "domain"\ndrop_parameters = []\n' for start in starts)
+    (folder / "sites.toml").write_text("\n".join(tables))
+    vedette(folder, "sites", "import", str(folder / "sites.toml"))
+    options = ["--scope", "domain", "--allow-private", "--speed", str(SPEED)]
+    told = json.loads(vedette(folder, "crawl", *starts, *options, "--connect-to", f"@{folder / 'hosts.txt'}"))
+    assert told["ending"] == "done"
+
+
+def known_urls(folder: Path) -> list[str]:
+    """Every URL that the crawl ever saw."""
+    with closing(sqlite3.connect(folder / "data" / "state.db")) as db:
+        return [url for (url,) in db.execute("SELECT url FROM url")]
+
+
+@pytest.mark.timeout(900 if PROVE else 120)
+def test_half_of_the_web_is_traps_and_hardly_a_fetch_is_wasted(
+    web: ServerHandle, world: MadeWorld, tmp_path: Path
+) -> None:
+    """At least 95 % of the pages that lived through the crawl are fetched; at most 5 % of the fetches are wasted."""
+    open_sites = [site.name for site in world.sites.values() if site.robots != "closed"]
+    opened_s = web.clock.now()
+    crawl(tmp_path, [*(f"http://{name}/" for name in open_sites), FARM_START])
+    ended_s = web.clock.now()
+    web.stop()
+    entries = [entry for entry in read_log(tmp_path / "access.log")[1] if entry.target != "/robots.txt"]
+    sorts = Counter(sort_of(world, entry.url, entry.status).partition(":")[0] for entry in entries)
+    living = {
+        url
+        for name in open_sites
+        for url in set(world.live_pages(name, opened_s)).intersection(world.live_pages(name, ended_s))
+    }
+    fetched = {entry.url for entry in entries if entry.status == 200}
+    traps = Counter(is_trap(world, url) for url in known_urls(tmp_path))
+    assert traps[True] >= traps[False], "this web is not half traps"
+    assert len(living & fetched) >= 0.95 * len(living)
+    assert sorts["waste"] <= 0.05 * sorts.total()

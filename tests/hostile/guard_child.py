@@ -1,0 +1,120 @@
+"""A keeper and a worker whose names lead where a test says: ``python -m tests.hostile.guard_child``.
+
+The keeper believes the look-ups of a script, one list of addresses after the other for each name, the last one for
+ever; it knows no detours, so that it judges those addresses as it would on the open network. The worker has detours:
+what the keeper lets through at a public address ends at a server on loopback. Without a detour it connects to the
+very address that the keeper chose.
+"""
+
+import json
+import os
+import socket
+import sys
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from vedette import __version__
+from vedette.config import load
+from vedette.discover.scope import read_site
+from vedette.edges.clock import start_clock
+from vedette.edges.dns import Lookup, Resolver, look_up
+from vedette.edges.state import hold, open_state
+from vedette.facts import Failure, ScopeKind, Site
+from vedette.fetch.connect import read_detour
+from vedette.fetch.request import user_agent
+from vedette.live.commands import Call
+from vedette.live.keeper import SOCKET, KeeperProcess
+from vedette.live.settings import LiveSettings
+from vedette.live.worker import run_worker
+
+__all__ = ["Script", "command"]
+
+SETTINGS = """\
+[crawl]
+delay = "{delay_s}s"
+address_delay = "0s"
+timeout = "5s"
+connect_timeout = "1s"
+workers = 1
+contact = "nobody@door.test"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Sites by scope, what the resolver says of each name, the worker's detours, and what the operator allows."""
+
+    sites: dict[str, ScopeKind]
+    names: dict[str, list[list[str]]]
+    detours: list[str]
+    allow_private: bool = False
+    speed: float = 1000.0
+    delay_s: float = 1.0
+
+
+class Scripted(Resolver):
+    """A resolver that reads its answers from a script; address literals stand for themselves, as always."""
+
+    def __init__(self, names: dict[str, list[list[str]]]) -> None:
+        super().__init__()
+        self._script = names
+
+    def ask(self, host: str) -> None:
+        """Answered at once."""
+        self.pending += 1
+        told = self._script.get(host)
+        if told is None:
+            # An address stands for itself; any other name does not exist, and no real resolver is asked.
+            self._answers.put(look_up(host) if host[:1] in "[0123456789" else Lookup(host, (), Failure.NAME))
+            return
+        self._answers.put(Lookup(host, tuple(told.pop(0) if len(told) > 1 else told[0])))
+
+
+def command(folder: Path, script: Script) -> list[str]:
+    """How to run a script in a folder; what the keeper says last is the output."""
+    (folder / "script.json").write_text(json.dumps(asdict(script)))
+    (folder / "vedette.toml").write_text(SETTINGS.format(delay_s=script.delay_s))
+    return [sys.executable, "-m", "tests.hostile.guard_child", str(folder)]
+
+
+def _site(start: str, scope: ScopeKind) -> Site:
+    """A door with many like pages looks like a trap; here every one of them is to be gone through."""
+    return replace(read_site(start, scope=scope), overrule=("trap", "copy"))
+
+
+def _settings(folder: Path, script: Script) -> LiveSettings:
+    return LiveSettings(
+        config=load(folder / "vedette.toml"),
+        clock=start_clock(1.7e9, script.speed),
+        folder=folder / "data",
+        agent=user_agent(__version__, "nobody@door.test"),
+        sites=tuple(_site(start, scope) for start, scope in script.sites.items()),
+        detours=tuple(map(read_detour, script.detours)),
+        allow_private=script.allow_private,
+        patience_s=5.0,
+    )
+
+
+def main() -> None:
+    """Crawl until nothing is left."""
+    folder = Path(sys.argv[1])
+    script = Script(**json.loads((folder / "script.json").read_text()))
+    settings = _settings(folder, script)
+    with hold(settings.folder):
+        worker = os.fork()
+        if worker == 0:
+            while not (settings.folder / SOCKET).exists():
+                time.sleep(0.02)
+            os._exit(run_worker(settings, 0))
+        state = open_state(settings.folder, socket.gethostname(), settings.clock.wall())
+        keeper = KeeperProcess(replace(settings, detours=()), state, Scripted(script.names))
+        keeper.run()
+        told = keeper.desk.answer(Call("status"), settings.clock.now())
+        keeper.close()
+        os.waitpid(worker, 0)
+    sys.stdout.write(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()
