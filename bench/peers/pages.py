@@ -4,6 +4,8 @@ A *district* is ten hosts with a hundred pages each; links never leave it. So a 
 of a smaller web with the same pages, links and robots.txt files per host, and its cost per page can be compared with
 that of a crawl of all districts. Every page is reached from its host's start page.
 
+A page has about as many tags as real ones of its size: 700 (200 real pages of four sites: 622 on 19.6 kB).
+
 Words follow the law of Zipf and Mandelbrot. One page in fifty is a near-copy: the main text of another page of its
 host, with one run of words exchanged and links of its own. No two pages are the same.
 """
@@ -247,8 +249,7 @@ def _points(words: list[str]) -> str:
 
 def _listing(words: list[str]) -> str:
     lines = (
-        f'<span class="n">{words[row]}</span> <span class="o">=</span> <span class="n">{words[row + 1]}</span>'
-        f'<span class="p">(</span><span class="s1">&#39;{words[row + 2]}&#39;</span><span class="p">)</span>\n'
+        f'<span class="n">{words[row]}</span> = {words[row + 1]}(<span class="s1">&#39;{words[row + 2]}&#39;</span>)\n'
         for row in range(0, len(words) - 2, 3)
     )
     return f'<div class="highlight"><pre>\n{"".join(lines)}</pre></div>\n'

@@ -75,7 +75,7 @@ class Copies:
             members = self._book.members(group, MOST_MEMBERS + 1)
             if len(members) == 1:
                 self._book.dissolve(group)
-            elif len(members) <= MOST_MEMBERS:
+            elif 1 < len(members) <= MOST_MEMBERS:
                 self._stand_for(group, members)
 
     def moved(self, url: str, target: str) -> None:
