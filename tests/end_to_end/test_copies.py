@@ -62,7 +62,7 @@ def asked_items(run: Run) -> list[str]:
 
 
 def test_spellings_and_mirrors_are_learned_and_not_forgotten(tmp_path: Path) -> None:
-    """Every item is fetched, less than twice on average although each has hundreds of spellings; a second run adds none."""
+    """Every item is fetched, less than twice although each has hundreds of spellings, and a second run adds none."""
     with start_server(f"{__name__}:TwinTown", 2, speed=SPEED, log_path=tmp_path / "access.log") as web:
         (tmp_path / "hosts.txt").write_text("\n".join(web.connect_to_lines()))
         (tmp_path / "vedette.toml").write_text("[crawl]\nworkers = 2\n")
