@@ -39,9 +39,6 @@ MOST_TIMES_A_FAULT = 12
 # Who hangs is waited for on the wall, whatever the speed of the world; the usual half minute would only cost patience.
 SETTINGS = '[crawl]\ntimeout = "4s"\nconnect_timeout = "1s"\n'
 
-UNBOUNDED = pytest.mark.xfail(
-    reason="budgets hold back pages of new hosts, not yet the robots.txt of each", strict=False
-)
 BOTH = pytest.mark.parametrize("which", ["crawled", "farmed"])
 
 
@@ -149,7 +146,6 @@ def test_a_host_that_never_says_not_found(crawled: Crawl, world: MadeWorld) -> N
     assert all(asked[name] <= 60 for name in soft)
 
 
-@UNBOUNDED
 def test_the_hosts_of_a_farm_have_an_end(farmed: Crawl) -> None:
     """Of the hosts that a domain names without end some are tried."""
     hosts = {entry.host for entry in farmed.entries}

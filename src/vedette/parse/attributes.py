@@ -83,9 +83,7 @@ def folded_lines(text: str) -> str:
 
 def _has_runs(text: str) -> bool:
     """Whether a space follows a space; a search for the pair would stop at every single space."""
-    if not text.isascii():
-        return text.count("  ") > 0
-    spaces = np.frombuffer(text.encode(), np.uint8) == ord(" ")
+    spaces = np.frombuffer(text.encode(errors="replace"), np.uint8) == ord(" ")
     return int(np.count_nonzero(spaces[1:] & spaces[:-1])) > 0
 
 
