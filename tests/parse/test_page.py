@@ -235,6 +235,7 @@ def test_refresh(content: str, refresh: tuple[int, str] | None) -> None:
         ("<noscript>You need to enable JavaScript to run this app.</noscript><script src=a></script>", True),
         ("<script>a</script><script>b</script>", True),
         ("<p>Loading ...</p><script>a</script>", True),
+        ("<script type='text/x-handlebars-template'><p>All of it</p></script><ul><li>Streams</ul>", True),
         (f"<div id=root></div><p>{PROSE * 3}</p><script>a</script>", False),
         ("<p>Closed today.</p>", False),
         ("<p>Closed today.</p><script>count()</script>", False),

@@ -20,9 +20,12 @@ __all__ = ["Link", "Page", "read_page"]
 # Fewer words than this are a frame for a script to fill, if there is a script.
 FEW_WORDS = 25
 _WAITING = ("loading", "please wait")
+# An empty place for what a script brings, or the text itself in a script that only another script can show.
 _EMPTY_ROOT = re.compile(
-    r"""<(?:div|main)[^>]{0,200}?\bid=["']?(?:app|application|main|root|__next|__nuxt)["' >][^<]{0,200}+</|<app-root""",
-    re.IGNORECASE,
+    r"""<script[^>]{0,200}?\btype=["']?text/(?:x-)?(?:\w{1,40}-)?template
+      | <(?:div|main)[^>]{0,200}?\bid=["']?(?:app|application|main|root|__next|__nuxt)["'\ >][^<]{0,200}+</
+      | <app-root""",
+    re.IGNORECASE | re.VERBOSE,
 )
 
 
