@@ -279,7 +279,12 @@ class StateBook:
         self._db.executemany("INSERT OR REPLACE INTO held VALUES (?, ?, ?)", held)
 
     def release(self, host: int, place: str, most: int) -> list[int]:
-        """So many of those that wait for this; they are no longer held."""
+        """So many of those that wait for this; they are no longer held.
+
+        What becomes of them instead must be written in the same transaction, or a crash would lose them.
+        """
+        if not self._db.in_transaction:
+            self._db.execute("BEGIN IMMEDIATE")
         sql = "SELECT url_id FROM held WHERE host = ? AND place = ? ORDER BY url_id LIMIT ?"
         ids = [row[0] for row in self._db.execute(sql, (host, place, most))]
         self._db.execute("DELETE FROM held WHERE url_id IN (SELECT value FROM json_each(?))", (json.dumps(ids),))

@@ -436,6 +436,7 @@ class Keeper:
         for name, id_ in zip(names, self.urls.host_ids(list(names)), strict=True):
             self._hosts.known(name, id_)
         self._hosts.rule(rules)
+        self._vouch()
         for host in [host for host in self.hosts.values() if host.held]:
             self._release(host)
             self._hosts.requeue(host)
@@ -484,12 +485,19 @@ class Keeper:
 
         After a crash every host rests first.
         """
+        self._vouch()
         for name, place, count in held:
             self._hosts.get(name).held[place] = count
         self.robots.update(robots)
+        self._hosts.begin(names, robots, now_s, clean=clean)
         for name in dict.fromkeys(name for name, _, _ in held):
             self._release(self._hosts.get(name))
-        self._hosts.begin(names, robots, now_s, clean=clean)
+            self._hosts.enqueue(self._hosts.get(name))
+
+    def _vouch(self) -> None:
+        """The operator named these hosts, whatever became of their accounts in a crash."""
+        for site in self.rules.sites:
+            self.thrift.found(site.start, None, is_named=False)
 
     def lost(self, worker: int, now_s: float) -> None:
         """A worker died: what it held waits again, and its hosts, which it may just have asked, rest first."""
