@@ -152,3 +152,13 @@ def test_pages_without_text_are_no_copies_of_each_other() -> None:
     web.replies |= {f"{A}/{number}": page(f"/{number + 1}") for number in range(1, 20)}
     web.replies[f"{A}/20"] = text_page(text_of("at last", 300))
     assert f"{A}/20" in crawled(web).pages()
+
+
+def test_a_crash_does_not_make_a_named_host_a_stranger() -> None:
+    """Accounts that a crash has lost leave the patience that a host has because the operator named it."""
+    paths = [f"/note/{number}" for number in range(60)]
+    web = MemoryWeb({f"{A}/": text_page(text_of("home", 40), *paths)})
+    web.replies |= {A + path: text_page(text_of(path, 15)) for path in paths}
+    drive = Drive(web, rules_for(f"{A}/")).begin().run(for_s=10.0)
+    assert 0 < len(drive.pages()) < len(paths)
+    assert set(drive.after(clean=False).run().pages()) == set(web.replies)
