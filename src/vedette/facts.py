@@ -23,7 +23,6 @@ __all__ = [
     "Origin",
     "Outcome",
     "Overrule",
-    "Page",
     "Purpose",
     "Refusal",
     "ScopeKind",
@@ -183,23 +182,6 @@ class NoAnswer:
 
 
 Outcome = Answer | NoAnswer
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What is kept of a fetched URL."""
-
-    url: str
-    depth: int
-    status: int
-    fetched_s: float
-    title: str
-    links: tuple[str, ...]
-    body: bytes
-    content_type: str = ""
-    etag: str = ""
-    last_modified: str = ""
-    location: str = ""
 
 
 class _Suffixes(Protocol):

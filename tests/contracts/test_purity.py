@@ -268,7 +268,7 @@ def test_a_planted_violation_is_named(line: str) -> None:
     [
         "import re\nre.compile('x')",
         "from urllib.parse import urlsplit",
-        "from vedette.facts import Page",
+        "from vedette.facts import Site",
         "rng = np.random.Generator(np.random.PCG64([1, 2]))\nrng.random()",
         "rng: np.random.Generator = np.random.default_rng(7)",
         "x in {1, 2}",

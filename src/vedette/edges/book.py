@@ -6,7 +6,7 @@ Nothing is committed here: the keeper commits once for everything that a batch o
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from math import inf
@@ -14,13 +14,13 @@ from typing import Any
 
 from isal import isal_zlib
 
+from vedette.edges.content_book import CONTENT_SCHEMA, ContentBook
 from vedette.errors import StoreCorrupt
 from vedette.facts import Origin, Site, origin_of, partition_of
 from vedette.fetch.request import PRODUCT
 from vedette.fetch.robots_state import RobotsState, from_json, to_json
-from vedette.parse.change import Kept
-from vedette.ring.orders import Content, Place
-from vedette.ring.ports import ContentRow, Due, HostRow, Outlinks, PageRow
+from vedette.ring.orders import Place
+from vedette.ring.ports import Due, HostRow, Outlinks, PageRow
 
 __all__ = ["Action", "HostRow", "SiteRow", "StateBook", "create_book"]
 
@@ -50,47 +50,6 @@ CREATE TABLE IF NOT EXISTS page (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS page_due ON page (due_s);
 CREATE INDEX IF NOT EXISTS page_place ON page (file, offset, length) WHERE file IS NOT NULL;
-CREATE TABLE IF NOT EXISTS content (
-  id INTEGER PRIMARY KEY,          -- that of its page
-  grp INTEGER NOT NULL,            -- group of copies: the id of its first member, its own where it is alone
-  body_digest BLOB NOT NULL,
-  text_print BLOB NOT NULL,        -- of the words of the visible text, where its site is judged by them
-  main_print BLOB NOT NULL,        -- of the words of the main text
-  sketch BLOB NOT NULL,            -- MinHash of the main text
-  links_print INTEGER NOT NULL,
-  parts BLOB NOT NULL,             -- links and places of the version, for the next comparison
-  charset TEXT NOT NULL,
-  language TEXT NOT NULL,
-  description TEXT NOT NULL,
-  canonical TEXT NOT NULL,         -- what the page itself names
-  marks TEXT NOT NULL,             -- noindex, max-snippet:80 and the like
-  words INTEGER NOT NULL,
-  published_s REAL,
-  modified_s REAL,
-  spam REAL NOT NULL,
-  objections TEXT NOT NULL,        -- what speaks against indexing it: pairs of a name and what it rests on
-  share REAL,                      -- of the main text that changed last time
-  change TEXT NOT NULL             -- what became of the last version, in words
-) STRICT;
-CREATE INDEX IF NOT EXISTS content_copies ON content (grp) WHERE grp <> id;
-CREATE INDEX IF NOT EXISTS content_objected ON content (id) WHERE objections <> '[]';
-CREATE TABLE IF NOT EXISTS copies (
-  grp INTEGER PRIMARY KEY,
-  canonical INTEGER NOT NULL,      -- the page that stands for the group
-  why TEXT NOT NULL,
-  members INTEGER NOT NULL         -- 0 where the group goes on under the name of its canonical
-) STRICT;
-CREATE TABLE IF NOT EXISTS held (
-  url_id INTEGER PRIMARY KEY,
-  host INTEGER NOT NULL,
-  place TEXT NOT NULL              -- what it waits for: host, port and pattern
-) STRICT;
-CREATE INDEX IF NOT EXISTS held_place ON held (host, place);
-CREATE TABLE IF NOT EXISTS yield (
-  name TEXT PRIMARY KEY,           -- host and port
-  partition INTEGER NOT NULL,
-  account TEXT NOT NULL            -- what the fetches of its patterns brought
-) STRICT;
 CREATE TABLE IF NOT EXISTS note (
   url_id INTEGER PRIMARY KEY,
   why TEXT NOT NULL,               -- why it was refused or could not be fetched
@@ -137,13 +96,6 @@ _PAGE_COLUMNS = (
 )
 _KEEP_PAGE = f"INSERT OR REPLACE INTO page VALUES ({', '.join('?' * 21)})"  # noqa: S608 - question marks only
 
-INHERITED = "the page that began the group says something else by now"
-_KEEP_CONTENT = f"INSERT OR REPLACE INTO content VALUES ({', '.join('?' * 20)})"  # noqa: S608 - question marks only
-_CONTENTS = (
-    "SELECT id, grp, body_digest, text_print, main_print, sketch, links_print, parts FROM content "
-    "WHERE id IN (SELECT value FROM json_each(?))"
-)
-
 
 @dataclass(frozen=True, slots=True)
 class SiteRow:
@@ -164,15 +116,15 @@ class Action:
 
 def create_book(connection: sqlite3.Connection) -> None:
     """Make the tables where they are missing."""
-    for statement in _SCHEMA.split(";\n"):
+    for statement in (_SCHEMA + CONTENT_SCHEMA).split(";\n"):
         connection.execute(statement)
 
 
-class StateBook:
+class StateBook(ContentBook):
     """A ``ring.ports.Book``, and what start-up, commands and explanations need besides."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._db = connection
+        super().__init__(connection)
         self._partitions: dict[int, int] = {}
 
     # what the ring tells
@@ -220,93 +172,6 @@ class StateBook:
         ids = json.dumps([one.id for one in due])
         self._db.execute("UPDATE page SET due_s = ? WHERE id IN (SELECT value FROM json_each(?))", (inf, ids))
         return due
-
-    # what pages say
-
-    def keep_contents(self, contents: Sequence[tuple[int, int, Content]]) -> None:
-        """What pages say: the id of each, its group of copies, and its content."""
-        self._db.executemany(_KEEP_CONTENT, [_content_values(*one) for one in contents])
-
-    def contents(self, ids: Iterable[int]) -> Mapping[int, ContentRow]:
-        """What is at hand of what these pages say, where something is."""
-        wanted = json.dumps(list(ids))
-        return {row[0]: ContentRow(row[0], row[1], Kept(*row[2:])) for row in self._db.execute(_CONTENTS, (wanted,))}
-
-    def members(self, group: int, most: int) -> list[tuple[int, str, str]]:
-        """Id, URL and declared canonical of the members of a group of copies, the oldest first."""
-        sql = (
-            "SELECT content.id, url, canonical FROM content JOIN url ON url.id = content.id "
-            "WHERE content.id = :grp AND grp = :grp OR grp = :grp AND grp <> content.id ORDER BY content.id LIMIT :most"
-        )
-        return self._db.execute(sql, {"grp": group, "most": most}).fetchall()
-
-    def canonical_of(self, group: int) -> int:
-        """The page that stands for a group; 0 where none was chosen."""
-        row = self._db.execute("SELECT canonical FROM copies WHERE grp = ? AND members > 0", (group,)).fetchone()
-        return int(row[0]) if row else 0
-
-    def keep_canonical(self, group: int, canonical: int, why: str, members: int) -> None:
-        """Who stands for a group from now on, and why."""
-        self._db.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?)", (group, canonical, why, members))
-
-    def succeed(self, group: int) -> int:
-        """The page that gave a group its name left it: the next one does, and all others follow; 0 where none is."""
-        (heir,) = self._db.execute("SELECT min(id) FROM content WHERE grp = ? AND grp <> id", (group,)).fetchone()
-        if heir is None:
-            return 0
-        self._db.execute("UPDATE content SET grp = ? WHERE grp = ? AND grp <> id", (heir, group))
-        self.keep_canonical(group, heir, INHERITED, 0)
-        return int(heir)
-
-    def heirs(self, groups: Sequence[int]) -> list[int]:
-        """The groups that these became, where the page that gave one its name left it."""
-        sql = "SELECT canonical FROM copies WHERE grp IN (SELECT value FROM json_each(?)) AND members = 0"
-        return [row[0] for row in self._db.execute(sql, (json.dumps(list(groups)),))]
-
-    def dissolve(self, group: int) -> None:
-        """Nobody stands for a group any more, as it is none."""
-        self._db.execute("DELETE FROM copies WHERE grp = ?", (group,))
-
-    def urls_by_id(self, ids: Iterable[int]) -> dict[int, str]:
-        """The URLs of these ids."""
-        sql = "SELECT id, url FROM url WHERE id IN (SELECT value FROM json_each(?))"
-        return dict(self._db.execute(sql, (json.dumps(list(ids)),)))
-
-    # what is held back
-
-    def hold(self, held: Sequence[tuple[int, int, str]]) -> None:
-        """URLs that are held back: id, host, and what each waits for."""
-        self._db.executemany("INSERT OR REPLACE INTO held VALUES (?, ?, ?)", held)
-
-    def release(self, host: int, place: str, most: int) -> list[int]:
-        """So many of those that wait for this; they are no longer held.
-
-        What becomes of them instead must be written in the same transaction, or a crash would lose them.
-        """
-        if not self._db.in_transaction:
-            self._db.execute("BEGIN IMMEDIATE")
-        sql = "SELECT url_id FROM held WHERE host = ? AND place = ? ORDER BY url_id LIMIT ?"
-        ids = [row[0] for row in self._db.execute(sql, (host, place, most))]
-        self._db.execute("DELETE FROM held WHERE url_id IN (SELECT value FROM json_each(?))", (json.dumps(ids),))
-        return ids
-
-    def held(self) -> list[tuple[str, str, int]]:
-        """How many URLs of each host wait for what."""
-        sql = "SELECT name, place, count(*) FROM held JOIN host ON host.id = held.host GROUP BY held.host, place"
-        return self._db.execute(sql).fetchall()
-
-    def keep_yields(self, accounts: Mapping[str, str]) -> None:
-        """What the fetches of hosts brought, by host and port."""
-        rows = [(name, partition_of(origin_of(f"http://{name}/").host), account) for name, account in accounts.items()]
-        self._db.executemany("INSERT OR REPLACE INTO yield VALUES (?, ?, ?)", rows)
-
-    def yields(self) -> dict[str, str]:
-        """All of them."""
-        return dict(self._db.execute("SELECT name, account FROM yield"))
-
-    def sketches(self) -> Iterator[tuple[int, bytes]]:
-        """The sketch of every page that has one."""
-        yield from self._db.execute("SELECT id, sketch FROM content WHERE length(sketch) > 0 ORDER BY id")
 
     # what a start needs
 
@@ -432,16 +297,6 @@ def _page(row: Sequence[Any]) -> PageRow:
     file, offset, length = row[14:17]
     place = Place(file, offset, length) if file is not None else None
     return PageRow._make((*row[:14], place, *row[17:]))
-
-
-def _content_values(id_: int, group: int, content: Content) -> tuple[object, ...]:
-    change = content.change
-    return (
-        *(id_, group, *content.kept, content.charset, content.language, content.description, content.canonical),
-        *(content.marks, content.words, content.published_s, content.modified_s, content.spam),
-        json.dumps(content.objections) if content.objections else "[]",
-        *((change.share, change.why) if change else (None, "")),
-    )
 
 
 def _robots(origin: str, state: str) -> RobotsState:

@@ -151,7 +151,7 @@ class Importer:
         ]
         self._state.book.acknowledge_archive(self._writer.flush(), self._now_s)
         self._state.book.keep_pages(list(self._schedule.rows(results, earlier)))
-        self._keeper.keep_contents([result for _, result in results])
+        self._keeper.copies.keep([result for _, result in results])
         for _, result in results:
             self._follow(result)
 

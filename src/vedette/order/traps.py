@@ -17,7 +17,7 @@ from vedette.facts import registrable_domain
 from vedette.order.patterns import coarse, is_doubtful, parameters_of, pattern_of, shape_refusal
 from vedette.order.yields import FAR, STEP, Account, HostYield, PatternYield, Place, TrapBudget, typical_words
 
-__all__ = ["GO", "Brought", "Go", "Later", "Refuse", "Traps", "Verdict"]
+__all__ = ["GO", "Brought", "Go", "Later", "Refuse", "Traps", "Verdict", "authority_of"]
 
 # By how much a rate, or what is typical of a host, must have moved before others are settled anew.
 RATE_STEP = 0.02
@@ -108,7 +108,7 @@ class Traps:
 
     def found(self, url: str, from_url: str | None, *, is_named: bool = False) -> None:
         """An unseen URL: a start where no page led to it, ``is_named`` where a sitemap or feed did."""
-        name, is_start = _host_in(url), from_url is None and not is_named
+        name, is_start = authority_of(url), from_url is None and not is_named
         host = self.hosts.get(name) or self._new_host(name, is_seeded=is_start)
         if host is None:
             return
@@ -159,7 +159,7 @@ class Traps:
         refusal = shape_refusal(url)
         if refusal:
             return Refuse(refusal)
-        return self.standing(_host_in(url), pattern_of(url), url)
+        return self.standing(authority_of(url), pattern_of(url), url)
 
     def standing(self, name: str, pattern: str, url: str = "") -> Verdict:
         """The verdict on a URL of a pattern; on any of them, for whoever keeps such URLs together while they wait."""
@@ -269,7 +269,7 @@ class Traps:
 
     def _account(self, url: str) -> Account:
         """Where a URL that goes out is booked, whether it was told before or not."""
-        name = _host_in(url)
+        name = authority_of(url)
         host = self.hosts.get(name) or self._opened(name, is_seeded=False)
         return Account(host, self._with_parameters(host, self._kept_name(host, pattern_of(url))))
 
@@ -278,7 +278,7 @@ class Traps:
         return (one, parameters) if parameters else (one,)
 
     def _link(self, pattern: PatternYield, place: Place, from_url: str) -> None:
-        origin = self.hosts.get(_host_in(from_url))
+        origin = self.hosts.get(authority_of(from_url))
         if origin is None:
             return
         name = self._kept_name(origin, pattern_of(from_url))
@@ -370,6 +370,6 @@ class Traps:
             self._domains[host.domain].poor -= host.is_poor
 
 
-def _host_in(url: str) -> str:
+def authority_of(url: str) -> str:
     """The authority of a URL: a server at another port is another host here, which does no harm."""
     return url.partition("://")[2].partition("/")[0]

@@ -16,13 +16,14 @@ from vedette.decide import Floats, rng_for
 from vedette.facts import Origin, Refusal, Site, origin_of
 from vedette.fetch import robots_state
 from vedette.order.fronts import ORDERS, OrderName, front_of
+from vedette.order.traps import authority_of
 from vedette.order.unseen import Unseen
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost, Named
 from vedette.ring.orders import Copy, Errand
 from vedette.ring.ports import Book, ContentRow, Leased, PageRow, Told, Urls
 from vedette.ring.robots_files import errand_for
-from vedette.ring.thrift import Held, Spared, Thrift, authority_of
+from vedette.ring.thrift import Held, Spared, Thrift
 
 __all__ = ["NOBODY", "Chooser", "copy_of"]
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-import xxhash
 
 from vedette.decide import Ints
 from vedette.facts import Answer, JudgedBy, origin_of
+from vedette.facts import fingerprint as fingerprint_of_url
 from vedette.fetch.directives import FREE, Directives
 from vedette.parse.blocks import blocks_of
 from vedette.parse.change import Change, Kept, Seen, compare, first
@@ -129,8 +129,7 @@ def _words(form: bytes) -> int:
 
 
 def _prints(links: tuple[str, ...]) -> Ints:
-    digest = xxhash.xxh64_intdigest
-    return np.fromiter([digest(url.encode()) for url in links], np.uint64, len(links)).view(np.int64)
+    return np.fromiter(map(fingerprint_of_url, links), np.int64, len(links))
 
 
 def _pairs(page: Page) -> list[tuple[str, str]]:

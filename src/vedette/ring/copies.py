@@ -17,7 +17,7 @@ from vedette.discover.copy_witnesses import Witnesses
 from vedette.facts import origin_of
 from vedette.parse.canonical import Member, choose
 from vedette.parse.sketch import bands_of, similarity
-from vedette.ring.orders import Content
+from vedette.ring.orders import Content, Fetched
 from vedette.ring.ports import Bands, Book, ContentRow, Urls
 
 __all__ = ["ALIKE", "LESSONS", "Came", "Copies"]
@@ -55,6 +55,20 @@ class Copies:
         self._witnesses = Witnesses()
         self._left: dict[int, int] = {}
         self._suspected = {domain_of(host) for host in self.lessons.hosts}
+
+    def keep(self, results: Sequence[Fetched]) -> dict[int, int]:
+        """Write down what pages say, each in its group; the groups by id."""
+        pages = [
+            Came(one.errand.id, one.errand.url, one.content, one.ended_s, one.errand.copy is not None)
+            for one in results
+            if one.content is not None
+        ]
+        if not pages:
+            return {}
+        groups = self.take(pages)
+        self._book.keep_contents([(page.id, groups[page.id], page.content) for page in pages])
+        self.kept(group for id_, group in groups.items() if group != id_)
+        return groups
 
     def take(self, pages: Sequence[Came]) -> dict[int, int]:
         """The group of each page by its id; a page that is like no other is a group of its own."""

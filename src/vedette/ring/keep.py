@@ -19,7 +19,7 @@ from vedette.fetch.robots_state import RobotsSilent, RobotsState
 from vedette.order.traps import Brought
 from vedette.ring import standing
 from vedette.ring.choice import NOBODY, Chooser
-from vedette.ring.copies import Came, Copies
+from vedette.ring.copies import Copies
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost, Named, Order, Rules, Tally
 from vedette.ring.links import spelt
@@ -369,23 +369,9 @@ class Keeper:
         self.urls.acknowledge(ids, Fate.FETCHED, worker)
         self.book.keep_pages(list(self.schedule.rows(answers, self.book.copies(ids))))
         results = [result for _, result in answers]
-        groups = self.keep_contents(results)
+        groups = self.copies.keep(results)
         for result in results:
             self.thrift.came(result.errand.id, self._brought(result, groups))
-
-    def keep_contents(self, results: Sequence[Fetched]) -> dict[int, int]:
-        """What pages say, each in its group of copies; the groups by id."""
-        pages = [
-            Came(result.errand.id, result.errand.url, result.content, result.ended_s, result.errand.copy is not None)
-            for result in results
-            if result.content is not None
-        ]
-        if not pages:
-            return {}
-        groups = self.copies.take(pages)
-        self.book.keep_contents([(page.id, groups[page.id], page.content) for page in pages])
-        self.copies.kept(group for id_, group in groups.items() if group != id_)
-        return groups
 
     def _brought(self, result: Fetched, groups: Mapping[int, int]) -> Brought:
         """What a fetch was worth, for pages like it."""

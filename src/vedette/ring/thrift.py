@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from vedette.discover.copies import Learned
 from vedette.facts import Refusal, Site
-from vedette.order.traps import GO, Brought, Later, Refuse, Traps
+from vedette.order.traps import GO, Brought, Later, Refuse, Traps, authority_of
 from vedette.order.yields import Account
 
-__all__ = ["RELEASED", "Held", "Spared", "Thrift", "authority_of"]
+__all__ = ["RELEASED", "Held", "Spared", "Thrift"]
 
 # So many of what was held back are tried before the next verdict; more where not one request will come of it.
 RELEASED = 8
@@ -101,8 +101,3 @@ class Thrift:
             account = self._out.pop(id_, None)
             if account is not None:
                 self.traps.dropped(account)
-
-
-def authority_of(url: str) -> str:
-    """Host and port, as written."""
-    return url.partition("://")[2].partition("/")[0]
