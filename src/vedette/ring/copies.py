@@ -5,7 +5,7 @@ like; one URL of each group stands for it (``parse.canonical``). Every pair of c
 spells its URLs (``discover.copy_lessons``); what was learned keeps later spellings from being fetched at all.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -53,7 +53,6 @@ class Copies:
         self.learned = self.lessons.learned()
         self.has_news = False
         self._witnesses = Witnesses()
-        self._left: dict[int, int] = {}
         self._suspected = {domain_of(host) for host in self.lessons.hosts}
 
     def keep(self, results: Sequence[Fetched]) -> dict[int, int]:
@@ -65,27 +64,26 @@ class Copies:
         ]
         if not pages:
             return {}
-        groups = self.take(pages)
-        self._book.keep_contents([(page.id, groups[page.id], page.content) for page in pages])
-        self.kept(group for id_, group in groups.items() if group != id_)
-        return groups
-
-    def take(self, pages: Sequence[Came]) -> dict[int, int]:
-        """The group of each page by its id; a page that is like no other is a group of its own."""
-        groups = {page.id: page.id for page in pages}
         known = [page.id for page in pages if page.is_known]
         before = self._book.contents(known) if known else {}
+        groups = self._grouped(pages, before)
+        self._book.keep_contents([(page.id, groups[page.id], page.content) for page in pages])
+        joined = [group for id_, group in groups.items() if group != id_]
+        self._settle(joined, _leavers(pages, before, groups))
+        return groups
+
+    def _grouped(self, pages: Sequence[Came], before: Mapping[int, ContentRow]) -> dict[int, int]:
+        """The group of each page by its id; a page that is like no other is a group of its own."""
+        groups = {page.id: page.id for page in pages}
         alike = self._alike([page for page in pages if page.content.kept.sketch], before)
         groups.update({id_: row.group for id_, row in alike.items()})
         self._learn(pages, groups, {id_: row.id for id_, row in alike.items()})
-        self._left = _leavers(pages, before, groups)
         return groups
 
-    def kept(self, groups: Iterable[int]) -> None:
-        """The rows of pages that joined these groups were written: choose who stands for each, and those left."""
-        left, self._left = self._left, {}
+    def _settle(self, joined: Sequence[int], left: Mapping[int, int]) -> None:
+        """Choose who stands for groups that pages joined, and for those that pages left."""
         left_behind = [self._book.succeed(id_) if group == id_ else group for id_, group in left.items()]
-        for group in dict.fromkeys((*groups, *left_behind)):
+        for group in dict.fromkeys((*joined, *left_behind)):
             members = self._book.members(group, MOST_MEMBERS + 1)
             if len(members) == 1:
                 self._book.dissolve(group)
