@@ -5,6 +5,7 @@ PYTHON ?= python3
 export PYTHON
 PY := .venv/bin/python
 FOR ?=
+PORT ?=
 
 .PHONY: help setup setup-run demo up test check prove lock clean
 .DEFAULT_GOAL := help
@@ -19,13 +20,14 @@ setup: ## .venv with everything that development needs
 setup-run:
 	@tools/venv run
 
-demo: setup-run ## a made web on loopback, crawled before your eyes; FOR=120s ends it
-	@.venv/bin/vedette demo $(if $(FOR),--for $(FOR))
+demo: setup-run ## a made web on loopback, crawled and searchable in the browser; PORT=8080, FOR=120s ends it
+	@.venv/bin/vedette demo $(if $(PORT),--port $(PORT)) $(if $(FOR),--for $(FOR))
 
 up: setup-run ## the real job: SITES="https://example.org/ …" CONTACT=you@example.org
 	@.venv/bin/vedette up $(SITES) $(if $(CONTACT),--contact $(CONTACT))
 
 test: check ## check, then every test (under 20 minutes)
+	@tools/browser
 	$(PY) -m pytest
 
 check: setup ## format, lint, strict types, import contract, purity
@@ -39,8 +41,8 @@ prove: setup ## the long runs: much fuzzing, many kills
 	VEDETTE_PROVE=1 $(PY) -m pytest --timeout 3600
 
 bench-%: setup ## one benchmark: a table, and one JSON object as the last line
-	@test -f bench/$*.py || { echo "There is no bench/$*.py; there are: $$(ls bench/*.py | xargs -n1 basename | sed 's/\.py//' | tr '\n' ' ')" >&2; exit 2; }
-	@$(PY) bench/$*.py
+	@test -f bench/$(subst -,_,$*).py || { echo "There is no bench/$(subst -,_,$*).py; there are: $$(ls bench/*.py | xargs -n1 basename | sed 's/\.py//' | tr '\n' ' ')" >&2; exit 2; }
+	@$(PY) bench/$(subst -,_,$*).py
 
 lock: ## pin the newest versions of all dependencies anew
 	@test -x .venv-peers/bin/uv || { $(PYTHON) -m venv .venv-peers && .venv-peers/bin/pip install --quiet uv; }

@@ -10,10 +10,12 @@ from typing import Self
 import xxhash
 
 from vedette.edges.book import Action, SiteRow
+from vedette.edges.search_book import KeyRow, RuleRow
 from vedette.edges.state import State, hold, open_state
 from vedette.edges.warc import Exchange, WarcWriter, digest
 from vedette.facts import Origin, Site, origin_of
 from vedette.fetch.robots_state import UNKNOWN, RobotsAnswered, observe
+from vedette.index.stored import Stored, pack
 from vedette.parse.change import Kept
 from vedette.ring.orders import Content, Place
 from vedette.ring.ports import Fate, HostRow, PageRow, Told
@@ -36,6 +38,8 @@ CONTENT = Content(
     words=120,
     published_s=NOW_S - 86_400,
     objections=(("thin", "3 words, 0 links"),),
+    stored=pack(Stored("https://www.example.org/", "Grüße", body="Grüße an alle")),
+    private="https://www.example.org/",
 )
 
 
@@ -132,4 +136,6 @@ def write_sample(folder: Path) -> None:
         book.keep_yields({"www.example.org": "{}"})
         book.keep_robots(ORIGIN, ROBOTS)
         book.keep_hosts([HostRow(HOST, NOW_S + 5, 1, "status 503")])
+        book.keep_reader_key(KeyRow("wiki", "00" * 32, {"scopes": ["search"], "rate": None, "sites": []}, NOW_S))
+        book.keep_search_rule(RuleRow("pin", "grusse", URLS[0], NOW_S))
         book.log_action(Action(NOW_S, f"added {SITE.start}"))

@@ -11,14 +11,18 @@ from hypothesis import strategies as st
 
 from vedette.config import (
     Config,
+    Rate,
+    Serve,
     Store,
     describe,
     format_duration,
+    format_rate,
     format_size,
     load,
     override,
     parse,
     parse_duration,
+    parse_rate,
     parse_size,
 )
 from vedette.errors import ConfigError
@@ -59,6 +63,15 @@ def test_every_key_is_read_into_its_field() -> None:
         keep_days = 7
         max_size = "20GB"
         min_free = "0B"
+        [serve]
+        listen = "[::1]:80"
+        access = "proxy"
+        proxy_header = "Remote-User"
+        trusted_proxies = ["10.0.0.0/8", "::1"]
+        embed_origins = ["https://docs.example.org"]
+        name = "Notre maison"
+        rate = "3/s"
+        address = "https://search.example.org"
     """
     config = parse(text, "vedette.toml")
     assert [getattr(config.crawl, each.name) for each in fields(config.crawl)] == [
@@ -66,6 +79,11 @@ def test_every_key_is_read_into_its_field() -> None:
         *("http://proxy.example.org:3128", "/etc/roots.pem"),
     ]
     assert config.store == Store(Path("/srv/données"), keep_days=7, max_bytes=20_000_000_000, min_free_bytes=0)
+    assert config.serve == Serve(
+        *("[::1]:80", "proxy", "Remote-User", ("10.0.0.0/8", "::1"), ("https://docs.example.org",), "Notre maison"),
+        rate=Rate(3, 1.0),
+        address="https://search.example.org",
+    )
 
 
 def test_without_a_file_or_with_an_empty_one_all_is_default(tmp_path: Path) -> None:
@@ -110,7 +128,7 @@ def test_the_worked_example_and_the_messages_of_the_document_are_true() -> None:
             "unknown key store.zzz; known are store.data, store.keep_days, store.max_size, store.min_free",
         ),
         ("[crawler]", "unknown section [crawler]; did you mean [crawl]?"),
-        ("[zzz]", "unknown section [zzz]; known are [crawl], [store]"),
+        ("[zzz]", "unknown section [zzz]; known are [crawl], [store], [serve]"),
         ('crawl = "fast"', 'crawl = "fast": write a section, [crawl], with its keys below'),
         ("[[crawl]]", "crawl = …: write a section, [crawl], with its keys below"),
     ],
@@ -189,6 +207,46 @@ def test_a_contact_is_an_address_or_a_url(contact: str) -> None:
 def test_a_data_folder_has_a_path(data: str) -> None:
     """A path that cannot be opened or shown is refused before anything is written."""
     assert "path of a folder" in complaint(lambda: parse(f'[store]\ndata = "{data}"', "vedette.toml"))
+
+
+@pytest.mark.parametrize(
+    ("setting", "advice"),
+    [
+        ('listen = "8080"', "write HOST:PORT"),
+        ("listen = 8080", "write HOST:PORT"),
+        ('access = "public"', 'write one of "open", "token", "proxy"'),
+        ('proxy_header = "X User"', "write the name of a header"),
+        ('trusted_proxies = "127.0.0.1"', "write a list of IP addresses"),
+        ('trusted_proxies = ["localhost"]', "write a list of IP addresses"),
+        ('trusted_proxies = ["10.0.0.1/8"]', "write a list of IP addresses"),
+        ("trusted_proxies = [1]", "write a list of IP addresses"),
+        ('embed_origins = ["docs.example.org"]', "write a list of origins"),
+        ('embed_origins = ["https://docs.example.org/"]', "write a list of origins"),
+        ('name = "two\\nlines"', "write a short name"),
+        ("rate = 120", 'such as "120/min"'),
+        ("rate = []", 'such as "120/min"'),
+        ("rate = false", 'such as "120/min"'),
+        ('rate = "-1/s"', 'such as "120/min"'),
+        ('rate = "1/ms"', 'such as "120/min"'),
+        ('address = "https://example.org/search/"', "without a path"),
+    ],
+)
+def test_who_is_served_is_told_as_strictly(setting: str, advice: str) -> None:
+    """A list is a list, an origin has no path, an address is a number: whatever else is refused."""
+    assert advice in complaint(lambda: parse(f"[serve]\n{setting}", "vedette.toml"))
+
+
+def test_lists_and_rates_can_be_typed() -> None:
+    """On a command line a list has commas between its texts, and an empty text is an empty list."""
+    typed = override(Config(), {"serve.trusted_proxies": "10.0.0.1, ::1", "serve.rate": "0"}).serve
+    assert (typed.trusted_proxies, typed.rate.requests) == (("10.0.0.1", "::1"), 0)
+    assert override(Config(), {"serve.trusted_proxies": ""}).serve.trusted_proxies == ()
+
+
+@given(st.integers(1, 10**9 - 1), st.sampled_from(["s", "min", "h", "d"]))
+def test_a_rate_is_read_back_as_written(requests: int, unit: str) -> None:
+    """Writing loses nothing."""
+    assert format_rate(parse_rate(f"{requests}/{unit}")) == f"{requests}/{unit}"
 
 
 @pytest.mark.parametrize(

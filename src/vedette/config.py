@@ -7,27 +7,32 @@ setting is declared once, at its field: key, kind, default and meaning. Reading,
 """
 
 import difflib
+import ipaddress
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from vedette.errors import ConfigError
 
 __all__ = [
     "Config",
     "Crawl",
+    "Rate",
+    "Serve",
     "Store",
     "describe",
     "format_duration",
+    "format_rate",
     "format_size",
     "load",
     "override",
     "parse",
     "parse_duration",
+    "parse_rate",
     "parse_size",
 ]
 
@@ -51,6 +56,12 @@ _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _CONTACT = re.compile(r"(?=[!-~]+\Z)(?:[^@()]+@[^@()]+|https?://[^()/]+[^()]*)")
 _PROXY = re.compile(r"(?:http|socks5h)://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[1-9][0-9]{0,4}")
 _FILE = re.compile(r"[^\x00-\x1f\x7f-\x9f]+")
+_LISTEN = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
+_ORIGIN = re.compile(r"\*|https?://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[1-9][0-9]{0,4})?")
+_ADDRESS = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[1-9][0-9]{0,4})?/?")
+_HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
+_SHOWN = re.compile(r"(?=\S)[^\x00-\x1f\x7f-\x9f]{1,64}")
+_RATE = re.compile(r"([0-9]{1,9})/(s|min|h|d)")
 _TOML_PLACE = re.compile(r" \(at (?:line ([0-9]+), column [0-9]+|end of document)\)$")
 
 
@@ -147,6 +158,57 @@ class _Folder:
 
     def write(self, value: Path) -> str:
         return _written(str(value))
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """A list of texts, each of some shape."""
+
+    shape: re.Pattern[str]
+    advice: str
+
+    def read(self, value: object) -> tuple[str, ...]:
+        if isinstance(value, list) and all(isinstance(each, str) and self.shape.fullmatch(each) for each in value):
+            return tuple(value)
+        raise ConfigError(self.advice)
+
+    def write(self, value: tuple[str, ...]) -> str:
+        return f"[{', '.join(map(_written, value))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Networks(_Texts):
+    """A list of IP addresses or networks."""
+
+    def read(self, value: object) -> tuple[str, ...]:
+        texts = _Texts.read(self, value)
+        try:
+            for each in texts:
+                ipaddress.ip_network(each)
+        except ValueError:
+            raise ConfigError(self.advice) from None
+        return texts
+
+
+class Rate(NamedTuple):
+    """So many requests in so many seconds; none at all stands for no limit."""
+
+    requests: int
+    per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _RateKind:
+    def read(self, value: object) -> Rate:
+        if value in (0, "0") and not isinstance(value, bool):
+            return Rate(0, 1.0)
+        rate = _RATE.fullmatch(value) if isinstance(value, str) else None
+        if rate is None:
+            raise ConfigError('write a number of requests and a unit of time, such as "120/min" (s, min, h, d), or "0"')
+        return Rate(int(rate[1]), float(_SECONDS[rate[2]])) if int(rate[1]) else Rate(0, 1.0)
+
+    def write(self, value: Rate) -> str:
+        return _written(format_rate(value))
 
 
 def _says(key: str, kind: _Kind[Any], meaning: str) -> dict[str, object]:
@@ -265,11 +327,76 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
+class Serve:
+    """Where pages and API are served, to whom, and how much of them."""
+
+    listen: str = field(
+        default="127.0.0.1:8080",
+        metadata=_says(
+            "listen",
+            _Text(_LISTEN, 'write HOST:PORT, such as "127.0.0.1:8080", or "" to serve nothing'),
+            "where pages and API are served, `HOST:PORT`; empty serves nothing",
+        ),
+    )
+    access: Literal["open", "token", "proxy"] = field(
+        default="open",
+        metadata=_says(
+            "access",
+            _OneOf(("open", "token", "proxy")),
+            "who may search: everybody, holders of a key, or whom a proxy names",
+        ),
+    )
+    proxy_header: str = field(
+        default="X-Forwarded-User",
+        metadata=_says(
+            "proxy_header",
+            _Text(_HEADER, 'write the name of a header, such as "X-Forwarded-User"'),
+            'with `access = "proxy"`, the header in which the proxy names the reader',
+        ),
+    )
+    trusted_proxies: tuple[str, ...] = field(
+        default=("127.0.0.1",),
+        metadata=_says(
+            "trusted_proxies",
+            _Networks(_FILE, 'write a list of IP addresses or networks, such as ["127.0.0.1", "10.0.0.0/8"]'),
+            "from which addresses or networks a proxy is believed what it says of readers",
+        ),
+    )
+    embed_origins: tuple[str, ...] = field(
+        default=(),
+        metadata=_says(
+            "embed_origins",
+            _Texts(_ORIGIN, 'write a list of origins, such as ["https://docs.example.org"], or ["*"] for all'),
+            "from which origins scripts of other sites may search and suggest; `*` stands for all",
+        ),
+    )
+    name: str = field(
+        default="vedette",
+        metadata=_says(
+            "name", _Text(_SHOWN, 'write a short name, such as "Our documents"'), "the name that the pages show"
+        ),
+    )
+    rate: Rate = field(
+        default=Rate(120, 60.0),
+        metadata=_says("rate", _RateKind(), 'how much each reader may ask, such as `"10/s"`; `"0"` sets no limit'),
+    )
+    address: str = field(
+        default="",
+        metadata=_says(
+            "address",
+            _Text(_ADDRESS, 'write an http(s) address without a path, such as "https://search.example.org"'),
+            "the address by which people reach it, for links to itself; empty for where it listens",
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All settings of the machine, by section."""
 
     crawl: Crawl = field(default_factory=Crawl)
     store: Store = field(default_factory=Store)
+    serve: Serve = field(default_factory=Serve)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +408,7 @@ class _Setting:
     meaning: str
 
 
-_SECTIONS = {"crawl": Crawl, "store": Store}
+_SECTIONS = {"crawl": Crawl, "store": Store, "serve": Serve}
 _SETTINGS = {
     f"{section}.{each.metadata['key']}": _Setting(
         section, each.name, each.metadata["kind"], each.default, each.metadata["meaning"]
@@ -350,6 +477,15 @@ def parse_size(text: str) -> int:
     return _read(_written(text), _Size(), text)
 
 
+def parse_rate(text: str) -> Rate:
+    """Requests in so many seconds.
+
+    >>> parse_rate("120/min"), parse_rate("0").requests
+    (Rate(requests=120, per_s=60.0), 0)
+    """
+    return _read(_written(text), _RateKind(), text)
+
+
 def format_duration(seconds: float) -> str:
     """The shortest way to write it that ``parse_duration`` reads back exactly.
 
@@ -367,6 +503,16 @@ def format_size(size_bytes: int) -> str:
     ('10MiB', '1500B')
     """
     return _format(Decimal(size_bytes), _BYTES) or f"{size_bytes}B"
+
+
+def format_rate(rate: Rate) -> str:
+    """The same for ``parse_rate``.
+
+    >>> format_rate(Rate(10, 1.0)), format_rate(Rate(0, 1.0))
+    ('10/s', '0')
+    """
+    units = {float(seconds): unit for unit, seconds in _SECONDS.items()}
+    return f"{rate.requests}/{units[rate.per_s]}" if rate.requests else "0"
 
 
 def _format(exact: Decimal, scales: Mapping[str, Decimal]) -> str | None:
@@ -420,9 +566,10 @@ def _read(label: str, kind: _Kind[Value], value: object) -> Value:
 
 
 def _typed(name: str, text: str) -> object:
-    setting = _SETTINGS.get(name)
-    counts = setting is not None and isinstance(setting.kind, _Count)
-    return int(text) if counts and _INTEGER.fullmatch(text) else text
+    kind = _SETTINGS[name].kind if name in _SETTINGS else None
+    if isinstance(kind, _Texts):
+        return [each.strip() for each in text.split(",")] if text.strip() else []
+    return int(text) if isinstance(kind, _Count) and _INTEGER.fullmatch(text) else text
 
 
 def _amount(value: object, scales: Mapping[str, Decimal], what: str, unit: str) -> Decimal:

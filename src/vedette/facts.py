@@ -70,7 +70,8 @@ class Site:
     ``hours`` is when it may be asked, such as ``22:00-06:00`` (UTC), always where empty; ``bytes_per_s`` how much of
     its bandwidth may be taken on average. ``ignore_robots`` is only for a site that its operator confirmed as his own;
     ``allow_private`` lets its hosts lie at private addresses. ``change`` is what counts as a change of its pages, and
-    ``overrule`` names the judgements on its pages that its operator does not share.
+    ``overrule`` names the judgements on its pages that its operator does not share. ``readers`` are the names of those
+    who may see its pages where they were fetched with secrets; ``*`` stands for everybody who has a name.
     """
 
     start: str
@@ -87,6 +88,7 @@ class Site:
     secrets: str = ""
     change: JudgedBy = "main"
     overrule: tuple[Overrule, ...] = ()
+    readers: tuple[str, ...] = ()
 
 
 class Origin(NamedTuple):

@@ -60,10 +60,13 @@ class _Web(BaseHTTPRequestHandler):
 
     pages: ClassVar[dict[str, str | bytes]] = {
         "/": f"<title>Home</title><p>{prose('lamp')}</p>"
-        + linked("/story", "/story?view=print", "/app", "/hidden", "/paper.pdf", "/lost", "/calendar/100"),
+        + linked(
+            "/story", "/story?view=print", "/story/more", "/app", "/hidden", "/paper.pdf", "/lost", "/calendar/100"
+        ),
         "/story": "<html lang=en><title>Story</title><meta name=description content='Boats, and walls.'>"
         f"<meta property='article:published_time' content='2026-03-01T10:00:00Z'><p>{prose('boat')}</p>",
         "/story?view=print": f"<title>Story</title><link rel=canonical href=/story><p>{prose('boat')}</p>",
+        "/story/more": f"<title>Story</title><p>{prose('boat')} The end.</p>",
         "/app": "<title>App</title><body><div id=root></div>"
         "<noscript>You need to enable JavaScript to run this app.</noscript><script src=/main.js></script>",
         "/hidden": f"<title>Hidden</title><meta name=robots content='noindex, max-snippet:80'><p>{prose('rope')}</p>",
@@ -155,20 +158,32 @@ def test_what_a_page_says_is_told(read: tuple[str, Path]) -> None:
     assert (content["marks"], content["needs_script"], page["index"]) == ([], False, {"would": True, "objections": []})
     words = vedette("explain", f"{site}story", cwd=cwd)
     assert "published 2026-03-01" in words
-    assert "nothing speaks against" in words
+    assert "it can be found: nothing speaks against" in words
     assert page["change"] is None
 
 
 def test_of_two_copies_each_names_the_other_and_says_which_stands(read: tuple[str, Path]) -> None:
-    """The page that its copy names as canonical stands for both, and the copy says why it is not indexed."""
+    """The page that its copy names as canonical stands for both, and the copy says why it is not in the index."""
     site, cwd = read
     original, copy = (told("explain", site + path, cwd=cwd) for path in ("story", "story?view=print"))
     assert copy["content"]["canonical"] == f"{site}story"
     assert (copy["copies"]["stands"], copy["copies"]["is_this"]) == (f"{site}story", False)
-    assert (original["copies"]["is_this"], original["copies"]["others"]) == (True, [f"{site}story?view=print"])
-    assert (objections(copy), copy["index"]["would"]) == (["copy"], False)
-    assert f"a copy of {site}story (2 pages say the same" in vedette("explain", f"{site}story?view=print", cwd=cwd)
-    assert "stands for 1 copy" in vedette("explain", f"{site}story", cwd=cwd)
+    assert (original["copies"]["is_this"], original["copies"]["others"][0]) == (True, f"{site}story?view=print")
+    assert (objections(copy), copy["index"]["would"]) == (["copy", "author"], False)
+    words = vedette("explain", f"{site}story?view=print", cwd=cwd)
+    assert f"it is not in the index: it is a copy of another page: {site}story" in words
+    assert "overrule" not in words
+    assert f"a copy of {site}story (3 pages say the same" in words
+    assert "stands for 2 copies" in vedette("explain", f"{site}story", cwd=cwd)
+
+
+def test_a_near_copy_can_be_found_and_names_who_stands_for_it(read: tuple[str, Path]) -> None:
+    """Something of its own makes a page worth finding; only what says the same word for word is left out."""
+    site, cwd = read
+    page = told("explain", f"{site}story/more", cwd=cwd)
+    assert page["copies"]["stands"] == f"{site}story"
+    assert page["index"] == {"would": True, "objections": []}
+    assert "it can be found" in vedette("explain", f"{site}story/more", cwd=cwd)
 
 
 def test_a_page_that_needs_javascript_says_so_and_how_to_overrule_it(read: tuple[str, Path]) -> None:

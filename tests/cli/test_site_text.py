@@ -30,6 +30,7 @@ SITE = st.builds(
     secrets=st.sampled_from(["", "env:TOKEN", "file:/etc/vedette/wiki"]),
     change=CHANGE,
     overrule=OVERRULE,
+    readers=st.sampled_from([(), ("*",), ("alice", "wiki"), ("Zoë, of the dock",)]),
 )
 
 

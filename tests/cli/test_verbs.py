@@ -1,6 +1,7 @@
 """The verbs of a running crawl, as people type them: the real program against real servers on loopback."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -84,7 +85,7 @@ def site() -> Iterator[str]:
 @contextmanager
 def up(*arguments: str, cwd: Path) -> Iterator["subprocess.Popen[str]"]:
     """A running ``vedette up``; however the test ends, so does it."""
-    command = [sys.executable, "-m", "vedette", "up", *arguments]
+    command = [sys.executable, "-m", "vedette", "up", "--listen", "127.0.0.1:0", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd)
     try:
         yield process
@@ -155,7 +156,7 @@ def test_what_cannot_be_done_gets_one_line_and_leaves_no_folder(
 
 
 def test_up_says_where_things_are_and_keeps_to_itself(site: str, tmp_path: Path) -> None:
-    """First the folder, how to stop and what to try; a second one is refused; Ctrl-C ends it with a summary."""
+    """First the folder, the address, how to stop, what to try; a second one is refused; Ctrl-C ends with a summary."""
     with up(site, *POLITE, "--data", "kept", cwd=tmp_path) as process:
         until((tmp_path / "kept" / "keeper.sock").exists)
         assert "in use by another vedette" in complaint("up", "--data", "kept", cwd=tmp_path, code=1)
@@ -163,6 +164,7 @@ def test_up_says_where_things_are_and_keeps_to_itself(site: str, tmp_path: Path)
         out, _ = process.communicate(timeout=15)
     lines = out.splitlines()
     assert lines[0].split() == ["Data", "kept"]
+    assert re.fullmatch(r"Search +http://127\.0\.0\.1:[0-9]+/", lines[1])
     assert [word for word in ("Ctrl-C", "vedette status --data kept", "vedette explain URL") if word not in out] == []
     assert "vedette up --data kept goes on" in lines[-1]
     assert process.returncode == 0

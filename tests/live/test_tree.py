@@ -16,7 +16,7 @@ from vedette.live.keeper import SOCKET
 from vedette.live.supervisor import PATIENCE_S
 from vedette.live.worker import MOST_UNNOTED
 
-WHOLE = ("vedette keeper", "vedette w0", "vedette w1")
+WHOLE = ("vedette keeper", "vedette w0", "vedette w1", "vedette indexer")
 
 
 @pytest.fixture
@@ -96,12 +96,14 @@ def end(process: subprocess.Popen[bytes]) -> None:
     process.wait(8)
 
 
-def test_the_death_of_the_keeper_restarts_everybody(run: Run, process: subprocess.Popen[bytes]) -> None:
-    """Workers end with their keeper; new ones work for a new keeper, and politeness holds."""
+def test_the_death_of_the_keeper_restarts_its_workers(run: Run, process: subprocess.Popen[bytes]) -> None:
+    """Workers end with their keeper; new ones work for a new keeper, and politeness holds. The indexer goes on."""
     before = children(process.pid)
+    indexer = before.pop("vedette indexer")
     os.kill(before["vedette keeper"], signal.SIGKILL)
     patiently(lambda: not remains(list(before.values())))
     patiently(lambda: set(children(process.pid)) == set(WHOLE))
+    assert children(process.pid)["vedette indexer"] == indexer
     known = sum(1 for entry in run.entries() if entry.target != "/robots.txt")
     patiently(lambda: has_pages(run, more_than=known))
     end(process)

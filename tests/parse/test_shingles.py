@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from vedette.parse import shingles as module
 from vedette.parse.shingles import fingerprint, fingerprint_of, normal_form, shingles, shingles_of
+from vedette.words import FACTOR, SPACELESS
 
 WORDS = st.lists(st.sampled_from(["sea", "land", "air", "fire", "été", "море", "a", "zz"]), max_size=40)
 
@@ -29,7 +30,7 @@ def _plain_reading(character: str) -> str:
         return " "
     folded = character.casefold()
     letter = folded if len(folded) == 1 else character.lower()[0]
-    apart = any(first <= ord(character) <= last for first, last in module.SPACELESS)
+    apart = any(first <= ord(character) <= last for first, last in SPACELESS)
     return f" {letter} " if apart else letter
 
 
@@ -107,14 +108,14 @@ def test_numbers_are_spread() -> None:
 
 def plain_mix(value: int) -> int:
     """The mixing of the documentation: the upper half onto the lower, then spread upwards."""
-    return (value ^ value >> 32) * int(module.FACTOR) % 2**64
+    return (value ^ value >> 32) * int(FACTOR) % 2**64
 
 
 def test_numbers_are_for_ever() -> None:
     """A number is the polynomial of the documentation, mixed; so it is the same in every process and machine."""
     value = 0
     for word in (b"to", b"be", b"or", b"not"):
-        value = value * int(module.FACTOR) + plain_mix(int.from_bytes(word, "little"))
+        value = value * int(FACTOR) + plain_mix(int.from_bytes(word, "little"))
     assert shingles("To be, or not").tolist() == [plain_mix(value % 2**64)]
 
 

@@ -7,7 +7,24 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from vedette import __version__
-from vedette.cli import backup, crawl, demo, explain, export, fetch, import_, lab, restore, sites, status, up
+from vedette.cli import (
+    backup,
+    crawl,
+    demo,
+    explain,
+    export,
+    fetch,
+    import_,
+    keys,
+    lab,
+    reindex,
+    restore,
+    rules,
+    search,
+    sites,
+    status,
+    up,
+)
 from vedette.errors import UsageError
 
 __all__ = ["Parser", "parse"]
@@ -42,7 +59,9 @@ def _parser() -> Parser:
     parser = Parser(prog="vedette", description="A search engine in a box: crawl, keep fresh, find, explain.")
     parser.add_argument("--version", action="version", version=f"vedette {__version__}")
     verbs = parser.add_subparsers(metavar="VERB", parser_class=Parser)
-    for verb in (up, crawl, fetch, sites, status, explain, demo, lab, export, import_, backup, restore):
+    for verb in (up, crawl, fetch, search, sites, keys, rules, status, explain, demo):
+        verb.add(verbs)
+    for verb in (lab, export, import_, reindex, backup, restore):
         verb.add(verbs)
     return parser
 

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 __all__ = ["add"]
 
 DESCRIPTION = """\
-Make a web of a few dozen sites on this machine, serve it on loopback addresses, and
-crawl it. Its time runs faster than ours. Nothing leaves the machine.
+Make a web of a few dozen sites on this machine, serve it on loopback addresses, crawl
+it, and search it in the browser. Its time runs faster than ours, pages are born all the
+time, and the first page names the latest. Nothing leaves the machine.
 
   vedette demo --for 2min
 """
@@ -20,12 +21,15 @@ crawl it. Its time runs faster than ours. Nothing leaves the machine.
 
 def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb and its options."""
-    parser = verbs.add_parser("demo", help="crawl a made web on this machine", description=DESCRIPTION)
+    parser = verbs.add_parser("demo", help="crawl and search a made web on this machine", description=DESCRIPTION)
     parser.add_argument(
         "--for", dest="duration", metavar="TIME", help="end after this time, such as 120s (default: with Ctrl-C)"
     )
     parser.add_argument(
         "--world", metavar="made:SIZE", default="made:small", help="tiny, small, medium or large (default: made:small)"
+    )
+    parser.add_argument(
+        "--port", type=int, default=8080, help="where the search page is served, 0 for any that is free (default: 8080)"
     )
     parser.add_argument("--seed", type=int, default=1, help="another number is another web (default: 1)")
     parser.add_argument(

@@ -1,9 +1,10 @@
-"""What ``vedette demo`` does: serves a made web, crawls it, and lets its log judge."""
+"""What ``vedette demo`` does: serves a made web, crawls it, lets people search it, and lets its log judge."""
 
 import argparse
 import tempfile
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from vedette import __version__
@@ -19,6 +20,7 @@ from vedette.lab.access_log import read_log
 from vedette.lab.judge import judge
 from vedette.lab.worlds.made.server import ServerHandle, start_server
 from vedette.live.settings import LiveSettings
+from vedette.web.serving import bind
 
 __all__ = ["demonstrate"]
 
@@ -30,8 +32,9 @@ def demonstrate(options: argparse.Namespace, show: type[Screen] = Screen) -> int
         folder = _folder(options.data, stack)
         log = folder / "access.log"
         server = stack.enter_context(start_server(options.world, options.seed, speed=options.speed, log_path=log))
-        settings = _settings(server, folder)
-        print(_welcome(options, server, folder), flush=True)
+        listener = stack.enter_context(bind(f"127.0.0.1:{options.port}"))
+        settings = replace(_settings(server, folder), listener=listener)
+        print(_welcome(options, server, settings), flush=True)
         until_s = None if duration_s is None else time.monotonic() + duration_s
         note = "Ctrl-C stops" if duration_s is None else f"ends after {span(duration_s)}; Ctrl-C stops"
         with show(_headline(options, server), quiet=options.quiet, note=note) as screen:
@@ -64,16 +67,19 @@ def _settings(server: ServerHandle, folder: Path) -> LiveSettings:
         detours=tuple(read_detour(line) for line in server.connect_to_lines()),
         allow_private=True,
         forever=True,
+        demo=True,
     )
 
 
-def _welcome(options: argparse.Namespace, server: ServerHandle, folder: Path) -> str:
+def _welcome(options: argparse.Namespace, server: ServerHandle, settings: LiveSettings) -> str:
     first = next(iter(server.hosts))
+    assert settings.listener is not None
     return "\n".join(
         [
             f"{options.world} with seed {options.seed}: {len(server.hosts)} hosts on port {server.port} of loopback.",
             f"One second here is {span(options.speed)} there.",
-            f"Data      {folder}",
+            f"Data      {settings.folder}",
+            f"Search    http://127.0.0.1:{settings.listener.getsockname()[1]}/",
             f"Look      curl -H 'Host: {first}' http://127.0.0.1:{server.port}/",
             f"Stop      {'after ' + options.duration if options.duration else 'Ctrl-C'}",
             "",

@@ -76,7 +76,7 @@ def _facts(url: str, view: StateView, folder: Path, schedule: Schedule) -> Told:
         "host": _host(known_as, live, view),
         "known": place,
         "page": _page(known_as, page, schedule),
-        **reading_facts(page, site, view),
+        **reading_facts(page, site, view, folder, now_s),
         "held": held_facts(known.id, place["why"], view) if known and place and place["why"] else None,
         "spared": spared_facts(known_as, site, view) if page is None else None,
     }

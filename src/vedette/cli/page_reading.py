@@ -6,19 +6,24 @@ Facts are gathered as plain values under names that stay; the words are made of 
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, get_args
 
 from vedette.cli.asking import hint
 from vedette.cli.words import amount, counted, plain
 from vedette.discover.copy_lessons import Lessons
+from vedette.discover.normalize import resolve
+from vedette.edges.generations import Generations
+from vedette.edges.page_table import PageTable
 from vedette.edges.state_view import Group, Said, StateView
 from vedette.facts import Overrule, Refusal, Site, registrable_domain
 from vedette.order.patterns import coarse
 from vedette.order.yields import HostYield
 from vedette.parse.worth import Unworthy
 from vedette.ring.copies import LESSONS
+from vedette.ring.indexing import Standing, left_out
 from vedette.ring.ports import PageRow
 
 __all__ = ["held_facts", "held_lines", "reading_facts", "reading_lines", "spared_facts", "spared_lines"]
@@ -28,23 +33,26 @@ Told = dict[str, Any]
 MOST_NAMED = 6
 _NOTHING: Told = {"content": None, "copies": None, "index": None, "change": None}
 _READ = frozenset({"page", "document"})
+# What the author says of a page is not ours to overrule.
+_AUTHORS = frozenset({"noindex", "author"})
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 # facts
 
 
-def reading_facts(page: PageRow | None, site: Site | None, view: StateView) -> Told:
+def reading_facts(page: PageRow | None, site: Site | None, view: StateView, folder: Path, now_s: float) -> Told:
     """What was read in the page as it was last fetched; nothing where that was an error, a redirect or no page."""
     readable = page is not None and 200 <= page.status < 300 and page.kind in _READ
     said = view.said(page.id) if page is not None and readable else None
     if page is None or said is None:
         return _NOTHING
     copies = _copies(page.id, view.copies_of(said.group, MOST_NAMED), view)
+    against, author = _against(page, said, view, folder), _author(page, said, view, now_s)
     return {
         "content": _content(said),
         "copies": copies,
-        "index": _index(said, copies, site.overrule if site else ()),
+        "index": _index(against, site.overrule if site else (), author),
         "change": {"share": said.share, "why": said.change, "rule": site.change if site else None}
         if said.change
         else None,
@@ -80,11 +88,41 @@ def _copies(id_: int, group: Group | None, view: StateView) -> Told | None:
     }
 
 
-def _index(said: Said, copies: Told | None, overruled: tuple[Overrule, ...]) -> Told:
-    """Whether it would be indexed: the objections in the order in which they count."""
+def _against(page: PageRow, said: Said, view: StateView, folder: Path) -> dict[str, str]:
+    """What speaks against a page, by name. A near copy is found and folded; what says the same word for word is not."""
     found = dict(said.objections)
-    if copies is not None and copies["stands"] and not copies["is_this"]:
-        found["copy"] = copies["stands"]
+    stands = view.book.canonical_of(said.group)
+    if stands not in {0, page.id} and _is_exact_copy(page, stands, view) and not _is_indexed(page.id, folder):
+        found["copy"] = view.book.urls_by_id([stands])[stands]
+    return found
+
+
+def _is_indexed(id_: int, folder: Path) -> bool:
+    generation = Generations(folder).current()
+    return generation is not None and PageTable(generation).is_indexed(id_)
+
+
+def _is_exact_copy(page: PageRow, stands: int, view: StateView) -> bool:
+    """As far as the state tells: its prints of texts leave out digits and case, which the index compares, too."""
+    contents, other = view.book.contents([page.id, stands]), view.book.page_of(stands)
+    if other is None or stands not in contents or not 200 <= other.status < 300:
+        return False
+    same = contents[page.id].kept.main_print == contents[stands].kept.main_print
+    return same and page.title == other.title
+
+
+def _author(page: PageRow, said: Said, view: StateView, now_s: float) -> str:
+    """What its author says against it besides noindex: that another page takes its place, or that its time is over."""
+    own = view.book.urls_by_id([page.id])[page.id]
+    named = resolve(said.canonical, own) if said.canonical else None
+    other = view.url(named) if named is not None and named != own else None
+    row = view.book.page_of(other.id) if other else None
+    elsewhere = row is not None and 200 <= row.status < 300
+    return left_out(Standing(page.status, page.kind, is_read=True, marks=said.marks, named=elsewhere), (), now_s)
+
+
+def _index(found: Mapping[str, str], overruled: tuple[Overrule, ...], author: str) -> Told:
+    """Whether it can be found: the objections in the order in which they count."""
     ranked = [kind for kind in Unworthy if kind.name.lower() in found]
     objections = [
         {
@@ -95,6 +133,8 @@ def _index(said: Said, copies: Told | None, overruled: tuple[Overrule, ...]) -> 
         }
         for kind in ranked
     ]
+    if author:
+        objections.append({"name": "author", "why": author, "detail": None, "overruled": False})
     return {"would": all(each["overruled"] for each in objections), "objections": objections}
 
 
@@ -194,15 +234,15 @@ def _copy_words(copies: Told) -> str:
 def _index_words(index: Told, site: Told | None, options: argparse.Namespace) -> str:
     objections = index["objections"]
     if not objections:
-        return "it would be indexed: nothing speaks against that"
+        return "it can be found: nothing speaks against that"
     if index["would"]:
-        return f"it would be indexed, since you overruled: {'; '.join(map(_objection, objections))}"
+        return f"it can be found, since you overruled: {'; '.join(map(_objection, objections))}"
     standing = [each for each in objections if not each["overruled"]]
     names = [each["name"] for each in standing]
     advice = ""
-    if site is not None and "noindex" not in names:
+    if site is not None and _AUTHORS.isdisjoint(names):
         advice = f'; "{_overrule(names, site, options)}" overrules that'
-    return f"it would not be indexed: {_objection(standing[0])}{advice}"
+    return f"it is not in the index: {_objection(standing[0])}{advice}"
 
 
 def _objection(objection: Told) -> str:

@@ -19,6 +19,7 @@ from vedette.facts import Site
 from vedette.live.settings import LiveSettings
 from vedette.live.site_orders import AddSite, carry_out
 from vedette.live.writing import written
+from vedette.web.serving import bind
 
 __all__ = ["serve"]
 
@@ -27,6 +28,7 @@ def serve(options: argparse.Namespace) -> int:
     """Add, serve, show progress, sum up."""
     named = settings_of(options)
     settings = replace(named, sites=(), forever=True)
+    listen = options.listen if options.listen is not None else settings.config.serve.listen
     if settings.folder.exists():
         hold(settings.folder).close()
     rows = _known_sites(settings.folder)
@@ -38,7 +40,9 @@ def serve(options: argparse.Namespace) -> int:
     new = _new(named.sites, rows)
     check(replace(settings, sites=new))
     check_known(settings, rows)
+    listener = bind(listen) if listen else None
     _add(settings, new)
+    settings = replace(settings, listener=listener)
     quiet = options.quiet or options.json
     if not options.json:
         print(
@@ -53,6 +57,13 @@ def serve(options: argparse.Namespace) -> int:
         print(summary(told))
         print(f"Everything is in {settings.folder}; {hint('up', options)} goes on.")
     return 0
+
+
+def address_of(settings: LiveSettings) -> str:
+    """Where a browser finds the pages."""
+    assert settings.listener is not None
+    host, port = settings.listener.getsockname()[:2]
+    return settings.config.serve.address or f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
 def _known_sites(folder: Path) -> list[SiteRow]:
@@ -82,11 +93,13 @@ def _welcome(options: argparse.Namespace, settings: LiveSettings, rows: Sequence
     more = f" and {len(starts) - 3} more" if len(starts) > 3 else ""
     lines = [
         f"Data    {settings.folder}",
+        f"Search  {address_of(settings)}" if settings.listener else "Search  nowhere: serve.listen is empty",
         f"Sites   {', '.join(starts[:3])}{more}" if starts else "Sites   none that is not paused",
         "Stop    Ctrl-C",
-        f"Try     {hint('status', options)}",
+        f"Try     {hint('search WORDS', options)}",
+        f"        {hint('status', options)}",
         f"        {hint('explain URL', options)}",
     ]
     if paused:
-        lines.insert(2, f"Paused  {', '.join(paused[:3])}; {hint('sites resume SITE', options)} goes on with it")
+        lines.insert(3, f"Paused  {', '.join(paused[:3])}; {hint('sites resume SITE', options)} goes on with it")
     return "\n".join([*lines, ""])

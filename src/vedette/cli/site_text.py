@@ -23,6 +23,7 @@ __all__ = ["changes_of", "checked", "read_sites", "settings_in_words", "site_of_
 
 _SECRETS = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:[^\x00-\x1f\x7f]+")
 _SWITCHES = {"yes": True, "true": True, "no": False, "false": False}
+_READER = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,200}")
 _MOST_BYTES = 1 << 24
 
 
@@ -87,6 +88,17 @@ def _overrules(value: object) -> tuple[str, ...]:
     return tuple(sorted(dict.fromkeys(names), key=lambda name: known.index(name) if name in known else -1))
 
 
+def _readers(value: object) -> tuple[str, ...]:
+    """Names of keys or of users that a proxy tells, each once; of a text those between its commas."""
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ConfigError('write names, such as ["alice", "wiki"]')
+    names = [name.strip() for name in names]
+    if not all(_READER.fullmatch(name) for name in names):
+        raise ConfigError("write names of keys or users with commas between, or * for everybody who has a name")
+    return tuple(dict.fromkeys(names))
+
+
 def _same(value: object) -> object:
     return value
 
@@ -114,6 +126,7 @@ _KEYS = {
     "secrets": _Key("secrets", _secrets),
     "change": _Key("change", _text),
     "overrule": _Key("overrule", _overrules, list),
+    "readers": _Key("readers", _readers, list),
 }
 
 

@@ -71,6 +71,12 @@ def _add_add(verbs: "argparse._SubParsersAction[Parser]") -> None:
         metavar="NAMES",
         help="judgements that you do not share: some of trap, copy, missing, script, empty, thin, spam, with commas",
     )
+    parser.add_argument(
+        "--readers",
+        metavar="NAMES",
+        help="who may find its pages where they are fetched with secrets: names of keys or users, with commas; * for "
+        "everybody who has a name",
+    )
 
 
 def _add_set(verbs: "argparse._SubParsersAction[Parser]") -> None:

@@ -24,7 +24,7 @@ __all__ = ["VERBS"]
 
 Told = dict[str, Any]
 
-_TYPED = ("delay", "hours", "bytes_per_s", "ignore_robots", "secrets", "change", "overrule")
+_TYPED = ("delay", "hours", "bytes_per_s", "ignore_robots", "secrets", "change", "overrule", "readers")
 _CHECKED = frozenset({"scope", "include", "exclude", "change", "overrule"})
 
 
@@ -170,6 +170,7 @@ def _as_json(site: Site, *, paused: bool) -> Told:
         "secrets": site.secrets,
         "change": site.change,
         "overrule": site.overrule,
+        "readers": site.readers,
         "paused": paused,
     }
 

@@ -4,10 +4,13 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from vedette.cli.asking import ask, folder_of, hint
 from vedette.cli.words import ago, amount, bytes_in_words, counted, kinds, plain, roughly
+from vedette.edges.generations import Generations
+from vedette.edges.page_table import PageTable
 from vedette.edges.state_view import StateView, open_view
 from vedette.live.commands import Call
 
@@ -22,6 +25,7 @@ def show_status(options: argparse.Namespace) -> int:
     with open_view(folder) as view:
         running = ask(folder, Call("status"))
         told = {"data": str(folder), "running": running is not None, **_on_disk(view, running), "now": running}
+        told["index"] = _index(folder, view)
     if options.json:
         print(json.dumps(told))
     else:
@@ -50,6 +54,13 @@ def _on_disk(view: StateView, running: Told | None) -> Told:
     }
 
 
+def _index(folder: Path, view: StateView) -> Told:
+    generations = Generations(folder)
+    current = generations.current()
+    pages = len(PageTable(current).indexed) if current else 0
+    return {"pages": pages, "waiting": view.news_after(generations.taken() or 0)}
+
+
 def _lines(told: Told, options: argparse.Namespace) -> Iterator[str]:
     now: Told | None = told["now"]
     if now is None:
@@ -65,6 +76,9 @@ def _lines(told: Told, options: argparse.Namespace) -> Iterator[str]:
     )
     if now:
         yield f"Hosts     {kinds(now['hosts_waiting'], most=6) or 'nothing to ask any of them for'}"
+    index = told["index"]
+    waiting = f", {amount(index['waiting'])} wait to be looked at" if index["waiting"] else ""
+    yield f"Index     {counted(index['pages'], 'page')} can be found{waiting}"
     yield from _reading(told["reading"])
     yield from _troubles(told)
     yield from _sites(told["sites"])

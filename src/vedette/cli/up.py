@@ -12,8 +12,8 @@ __all__ = ["add"]
 
 DESCRIPTION = """\
 Add the sites that you name, if they are new, and keep all sites of the data folder
-fresh: fetch what is new, and fetch again what may have changed. Ends with Ctrl-C;
-the same command goes on where it stopped. "vedette sites" changes sites meanwhile.
+fresh and findable: fetch what is new, fetch again what may have changed, serve search
+pages and an API. Ends with Ctrl-C; the same command goes on where it stopped. "vedette sites" changes sites meanwhile.
 
   vedette up https://example.org/ --contact me@example.org
 """
@@ -25,6 +25,11 @@ def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("sites", metavar="SITE", nargs="*", help="an http(s) URL or a host name, to be added")
     add_scope(parser)
     add_asking(parser)
+    parser.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        help="where pages and API are served, empty for nowhere (default: 127.0.0.1:8080)",
+    )
     add_folder(parser)
     add_output(parser, "print one JSON object at the end, and nothing else")
     parser.add_argument("--quiet", action="store_true", help="no progress")

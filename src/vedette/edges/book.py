@@ -15,6 +15,7 @@ from typing import Any
 from isal import isal_zlib
 
 from vedette.edges.content_book import CONTENT_SCHEMA, ContentBook
+from vedette.edges.search_book import SEARCH_SCHEMA
 from vedette.errors import StoreCorrupt
 from vedette.facts import Origin, Site, origin_of, partition_of
 from vedette.fetch.request import PRODUCT
@@ -116,7 +117,7 @@ class Action:
 
 def create_book(connection: sqlite3.Connection) -> None:
     """Make the tables where they are missing."""
-    for statement in (_SCHEMA + CONTENT_SCHEMA).split(";\n"):
+    for statement in (_SCHEMA + CONTENT_SCHEMA + SEARCH_SCHEMA).split(";\n"):
         connection.execute(statement)
 
 
@@ -141,6 +142,7 @@ class StateBook(ContentBook):
         self._db.executemany(_KEEP_PAGE, rows)
         ids = json.dumps([page.id for page, _ in pages])
         self._db.execute("DELETE FROM note WHERE url_id IN (SELECT value FROM json_each(?))", (ids,))
+        self.tell_index_of([page.id for page, _ in pages])
 
     def copies(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
         """What is at hand of these URLs, where something is."""
@@ -246,6 +248,8 @@ class StateBook(ContentBook):
         for table, key in (("note", "url_id"), ("held", "url_id"), *kept):
             sql = f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))"  # noqa: S608 - our own names
             self._db.execute(sql, (json.dumps(list(ids)),))
+        if pages:
+            self.tell_index_of(ids)
 
     def log_action(self, action: Action) -> None:
         """Remember what the operator did."""

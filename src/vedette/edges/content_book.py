@@ -4,9 +4,9 @@ Nothing is committed here either; see ``book``.
 """
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from vedette.edges.search_book import SearchBook
 from vedette.facts import origin_of, partition_of
 from vedette.parse.change import Kept
 from vedette.ring.orders import Content
@@ -35,7 +35,8 @@ CREATE TABLE IF NOT EXISTS content (
   spam REAL NOT NULL,
   objections TEXT NOT NULL,        -- what speaks against indexing it: pairs of a name and what it rests on
   share REAL,                      -- of the main text that changed last time
-  change TEXT NOT NULL             -- what became of the last version, in words
+  change TEXT NOT NULL,            -- what became of the last version, in words
+  private TEXT NOT NULL DEFAULT '' -- the site with whose secrets it was fetched, where it was
 ) STRICT;
 CREATE INDEX IF NOT EXISTS content_copies ON content (grp) WHERE grp <> id;
 CREATE INDEX IF NOT EXISTS content_objected ON content (id) WHERE objections <> '[]';
@@ -59,24 +60,22 @@ CREATE TABLE IF NOT EXISTS yield (
 """
 
 INHERITED = "the page that began the group says something else by now"
-_KEEP_CONTENT = f"INSERT OR REPLACE INTO content VALUES ({', '.join('?' * 20)})"  # noqa: S608 - question marks only
+_KEEP_CONTENT = f"INSERT OR REPLACE INTO content VALUES ({', '.join('?' * 21)})"  # noqa: S608 - question marks only
 _CONTENTS = (
     "SELECT id, grp, body_digest, text_print, main_print, sketch, links_print, parts FROM content "
     "WHERE id IN (SELECT value FROM json_each(?))"
 )
 
 
-class ContentBook:
+class ContentBook(SearchBook):
     """Contents, groups of copies, what is held back and the accounts of traps, over the connection it is given."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._db = connection
 
     # what pages say
 
     def keep_contents(self, contents: Sequence[tuple[int, int, Content]]) -> None:
         """What pages say: the id of each, its group of copies, and its content."""
         self._db.executemany(_KEEP_CONTENT, [_content_values(*one) for one in contents])
+        self.tell_index((id_, content.stored or None) for id_, _, content in contents)
 
     def contents(self, ids: Iterable[int]) -> Mapping[int, ContentRow]:
         """What is at hand of what these pages say, where something is."""
@@ -98,7 +97,10 @@ class ContentBook:
 
     def keep_canonical(self, group: int, canonical: int, why: str, members: int) -> None:
         """Who stands for a group from now on, and why."""
+        before = self.canonical_of(group)
         self._db.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?)", (group, canonical, why, members))
+        if canonical != before:
+            self.tell_index_of([id_ for id_ in (before, canonical) if id_])
 
     def succeed(self, group: int) -> int:
         """The page that gave a group its name left it: the next one does, and all others follow; 0 where none is."""
@@ -107,6 +109,7 @@ class ContentBook:
             return 0
         self._db.execute("UPDATE content SET grp = ? WHERE grp = ? AND grp <> id", (heir, group))
         self.keep_canonical(group, heir, INHERITED, 0)
+        self._tell_index_of_group(heir)
         return int(heir)
 
     def heirs(self, groups: Sequence[int]) -> list[int]:
@@ -117,6 +120,11 @@ class ContentBook:
     def dissolve(self, group: int) -> None:
         """Nobody stands for a group any more, as it is none."""
         self._db.execute("DELETE FROM copies WHERE grp = ?", (group,))
+        self._tell_index_of_group(group)
+
+    def _tell_index_of_group(self, group: int) -> None:
+        """Whoever was folded into it may stand for itself now, and the other way round."""
+        self._db.execute("INSERT INTO news (page) SELECT id FROM content WHERE grp = ?", (group,))
 
     def urls_by_id(self, ids: Iterable[int]) -> dict[int, str]:
         """The URLs of these ids."""
@@ -167,4 +175,5 @@ def _content_values(id_: int, group: int, content: Content) -> tuple[object, ...
         *(content.marks, content.words, content.published_s, content.modified_s, content.spam),
         json.dumps(content.objections) if content.objections else "[]",
         *((change.share, change.why) if change else (None, "")),
+        content.private,
     )

@@ -1,6 +1,7 @@
 """Older formats become the present one: nothing is lost, and a kill at any moment leaves one of the two whole.
 
-Format 3 added the tables of what pages say. They are made where they are missing, and fill as pages are fetched again.
+Format 3 added the tables of what pages say, format 4 those that searching needs. They are made where they are missing;
+the former fill as pages are fetched again, and the index is built from the archive.
 
 Format 1 kept page bodies in the database and knew no sites, hosts or archive. The new state is built beside the old
 one in ``state.new.db``, in one transaction, with the bodies in an archive file; then the files change names:
@@ -46,12 +47,14 @@ _PAGES = (
 def bring_up_to_date(folder: Path, number: int | None) -> list[str]:
     """Bring a held folder of an older format up to date; what the operator should know of it."""
     told = [migrate(folder)] if number == 1 else []
-    if number in {1, 2}:
+    if number in {1, 2, 3}:
         with closing(sqlite3.connect(folder / "state.db", isolation_level=None)) as db:
             db.execute("BEGIN IMMEDIATE")
             create_book(db)
+            if "private" not in [row[1] for row in db.execute("PRAGMA table_info(content)")]:
+                db.execute("ALTER TABLE content ADD COLUMN private TEXT NOT NULL DEFAULT ''")
             db.execute("COMMIT")
-        write_format(folder, 3)
+        write_format(folder, 4)
     return told
 
 

@@ -14,7 +14,7 @@ from vedette.ring.links import Links
 from vedette.ring.orders import Errand, Fetched
 from vedette.ring.reading import read_outcome
 
-__all__ = ["Old", "Replayed", "replay"]
+__all__ = ["Old", "Replayed", "answer_of", "body_of", "replay"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +39,27 @@ class Replayed:
 
 def replay(old: Old, errand: Errand, links: Links, limit_bytes: int) -> Replayed | Failure:
     """Read it; why not, where its body cannot be unpacked."""
-    coding = next((value for name, value in old.headers if name == "content-encoding"), "")
-    body = decode(old.payload, coding, limit_bytes)
+    body = body_of(old, limit_bytes)
     if isinstance(body, Failure):
         return body
-    answer = Answer(
-        old.url, "page", old.status, old.headers, body, started_s=old.fetched_s, ended_s=old.fetched_s, address=""
-    )
-    result = read_outcome(errand, answer, links)
+    result = read_outcome(errand, answer_of(old, body), links)
     assert isinstance(result, Fetched)
     result = result._replace(payload_digest=digest(old.payload))
     exchange = Exchange(old.url, old.fetched_s, b"", _head(old), old.payload, "")
     return Replayed(result, answer_record(exchange, old.source)[1])
+
+
+def body_of(old: Old, limit_bytes: int) -> bytes | Failure:
+    """Its body without the content coding; why not, where it cannot be unpacked."""
+    coding = next((value for name, value in old.headers if name == "content-encoding"), "")
+    return decode(old.payload, coding, limit_bytes)
+
+
+def answer_of(old: Old, body: bytes) -> Answer:
+    """As if a server had just said it."""
+    return Answer(
+        old.url, "page", old.status, old.headers, body, started_s=old.fetched_s, ended_s=old.fetched_s, address=""
+    )
 
 
 def _head(old: Old) -> bytes:

@@ -180,6 +180,10 @@ class StateView:
             self._number("SELECT count(*) FROM held"),
         )
 
+    def news_after(self, seq: int) -> int:
+        """How many pages the index has not looked at since this piece of news."""
+        return self._number("SELECT count(DISTINCT page) FROM news WHERE seq > ?", seq)
+
     def urls_refused(self, refusal: Refusal) -> list[tuple[int, str]]:
         """The URLs that were refused for this reason, whatever else was said of it, with their ids."""
         sql = "SELECT id, url FROM note JOIN url ON id = url_id WHERE substr(why, 1, ?) = ? ORDER BY id"

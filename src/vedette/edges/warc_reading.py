@@ -58,6 +58,17 @@ class Stored:
     response_head: bytes
     payload: bytes
 
+    @property
+    def status(self) -> int:
+        """The status of the answer; 0 where its head has none."""
+        found = _STATUS.match(self.response_head)
+        return int(found[1]) if found else 0
+
+    @property
+    def headers(self) -> Headers:
+        """Its headers, names in lower case."""
+        return tuple(_header_lines(self.response_head, "latin-1"))
+
 
 @dataclass(frozen=True, slots=True)
 class Record:

@@ -14,6 +14,7 @@ from vedette.edges.state import State
 from vedette.edges.url_store import Waits
 from vedette.errors import SiteError, VedetteError
 from vedette.facts import origin_of
+from vedette.live.search_orders import SearchOrder, carry_out_search
 from vedette.live.settings import LiveSettings, rules_for
 from vedette.live.site_orders import SiteOrder, carry_out
 from vedette.ring.keep import Keeper
@@ -21,7 +22,7 @@ from vedette.ring.ports import Fate, PageRow
 
 __all__ = ["Call", "Desk", "Verb", "numbers"]
 
-Verb = Literal["status", "stop", "explain", "fetch", "fetched", "sites"]
+Verb = Literal["status", "stop", "explain", "fetch", "fetched", "sites", "keys", "rules"]
 Reply = dict[str, object]
 
 RATE_OVER_S = 60.0
@@ -72,6 +73,8 @@ class Desk:
             "fetch": self._fetch,
             "fetched": self._fetched,
             "sites": self._sites,
+            "keys": self._searching,
+            "rules": self._searching,
         }
 
     def answer(self, call: Call, now_s: float) -> Reply:
@@ -168,6 +171,9 @@ class Desk:
         done = carry_out(order, self._state, now_s)
         self.sites_are_new(now_s)
         return {"done": done}
+
+    def _searching(self, now_s: float, order: SearchOrder) -> Reply:
+        return {"done": carry_out_search(order, self._state, now_s)}
 
 
 def _page(page: PageRow) -> Reply:

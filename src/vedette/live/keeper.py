@@ -20,6 +20,7 @@ from pathlib import Path
 
 from vedette.edges.book import SiteRow
 from vedette.edges.dns import Resolver
+from vedette.edges.generations import Generations
 from vedette.edges.post import Channel, Gone, listen, peer_is_ours
 from vedette.edges.state import State, database_said_plainly, open_state
 from vedette.edges.warc import drop_tail
@@ -94,6 +95,7 @@ class KeeperProcess:
         self.keeper = Keeper(rules, state.urls, state.book, schedule_for(settings), copies, settings.workers)
         self.desk = Desk(settings, state, self.keeper)
         self._housekeeping = Chores(state, settings.config.store, settings.agent.partition(" ")[0], settings.workers)
+        self._generations = Generations(settings.folder)
         self._resolver = resolver or Resolver()
         self._listener = listen(settings.folder / SOCKET)
         self._poll = select.epoll()
@@ -268,6 +270,9 @@ class KeeperProcess:
         if wall_s - self._learned_s >= LEARNED_EVERY_S:
             self._learned_s = wall_s
             self._keep_lessons()
+        taken = self._generations.taken()
+        if taken:
+            self.state.book.index_has(taken)
         self._housekeeping.step(self.clock.now(), wall_s)
         self.desk.trouble = self._housekeeping.trouble()
 

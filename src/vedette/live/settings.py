@@ -1,5 +1,6 @@
 """What a process tree is started with: plain values that every process of it gets."""
 
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +26,8 @@ class LiveSettings:
     ``forever`` serves all sites of the state, fetches pages again, and ends only when it is told to. Otherwise the
     named sites are crawled until nothing is left, or until only hosts in trouble are left for ``patience_s``.
     ``only_wished`` fetches nothing but what somebody asks for by name.
-    A worker that says nothing for ``lease_wall_s`` has lost what it held.
+    A worker that says nothing for ``lease_wall_s`` has lost what it held. ``listener`` is where pages are served, if
+    they are; ``demo`` says that the web is a made one.
     """
 
     config: Config
@@ -41,6 +43,8 @@ class LiveSettings:
     patience_s: float = 300.0
     workers: int = 1
     lease_wall_s: float = 300.0
+    listener: socket.socket | None = None
+    demo: bool = False
 
 
 def rules_for(settings: LiveSettings, sites: list[SiteRow]) -> Rules:

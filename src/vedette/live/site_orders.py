@@ -19,6 +19,7 @@ from vedette.facts import Overrule, Refusal, Site, origin_of, partition_of
 __all__ = ["AddSite", "ImportSites", "PauseSite", "RemoveSite", "SetSite", "SiteOrder", "carry_out"]
 
 LAST_FRONT = 7
+AT_ONCE = 500
 
 # What an operator may overrule, and the refusals that do not hold then.
 OVERRULED: Mapping[Overrule, Refusal] = {"trap": Refusal.TRAP, "copy": Refusal.COPY}
@@ -81,6 +82,7 @@ def carry_out(order: SiteOrder, state: State, now_s: float) -> str:
         done = _change(order, state, rows)
     _reconsider(state)
     done += _overrule(state, rows)
+    _judge_again(state, rows)
     state.book.log_action(Action(now_s, f"sites: {done}"))
     return done
 
@@ -153,6 +155,27 @@ def _overrule(state: State, before: Mapping[str, SiteRow]) -> str:
             ids += [id_ for id_, url in refused if (site := sites.site_of(url)) is not None and site.start in gained]
     _wait_again(state, ids)
     return f"; {len(ids)} URL{' waits' if len(ids) == 1 else 's wait'} again" if ids else ""
+
+
+def _judge_again(state: State, before: Mapping[str, SiteRow]) -> None:
+    """The index looks again at the pages of each site whose judgements hold, or hold no more, since this order."""
+    old = {start: row.site for start, row in before.items()}
+    now = {row.site.start: row.site for row in state.book.sites()}
+    for start, site in {**old, **now}.items():
+        if _judged(start, old) != _judged(start, now):
+            state.book.tell_index_of(_pages_of(state, site))
+
+
+def _judged(start: str, sites: Mapping[str, Site]) -> tuple[Overrule, ...]:
+    return sites[start].overrule if start in sites else ()
+
+
+def _pages_of(state: State, site: Site) -> list[int]:
+    """The pages that are kept of what lies in its scope; a few hundred at a time, since rows are larger than ids."""
+    urls = state.book.urls_of(partition_of(origin_of(site.start).host))
+    ids = [id_ for id_, url in urls if in_scope(url, site) is None]
+    pieces = (ids[at : at + AT_ONCE] for at in range(0, len(ids), AT_ONCE))
+    return [id_ for piece in pieces for id_ in state.book.copies(piece)]
 
 
 def _overruled(name: Overrule, row: SiteRow, before: Mapping[str, SiteRow]) -> bool:

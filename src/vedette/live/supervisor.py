@@ -1,4 +1,6 @@
-"""The supervised tree: one keeper, some workers. A dead one is started again; the end of the parent ends them all.
+"""The supervised tree: one keeper, some workers, an indexer, perhaps a server. A dead one is started again.
+
+The end of the parent ends them all.
 
 Workers end with their keeper, and come back with it. A child that dies soon after its start, again and again, is
 started again later and later, and each time it is said.
@@ -47,11 +49,12 @@ class _Child:
     started_s: float = 0.0
     deaths: int = 0
     next_s: float = 0.0
+    ends_by_signal: bool = False
 
 
 @dataclass(slots=True)
 class Tree:
-    """Keeper and workers over one data folder."""
+    """All processes over one data folder."""
 
     settings: LiveSettings
     _children: list[_Child] = field(default_factory=list)
@@ -70,6 +73,9 @@ class Tree:
             _Child(f"worker {number}", lambda number=number: run_worker(settings, number))  # type: ignore[misc]  # the default binds the number
             for number in range(settings.workers)
         ]
+        self._children.append(_Child("indexer", lambda: _index(settings), ends_by_signal=True))
+        if settings.listener is not None:
+            self._children.append(_Child("server", lambda: _serve(settings), ends_by_signal=True))
         self.tend()
 
     def tend(self) -> list[str]:
@@ -99,6 +105,7 @@ class Tree:
         self._stopping = True
         until_s = min(time.monotonic() + STOP_S, self._hurry_until_s)
         while self.alive and time.monotonic() < until_s:
+            self._ask_to_end()
             self.tend()
             time.sleep(0.02)  # children are ending by themselves; this is how often we look
         for child in self._children:
@@ -119,6 +126,12 @@ class Tree:
     def pids(self) -> dict[str, int]:
         """Who is who."""
         return {child.name: child.pid for child in self._children if child.pid}
+
+    def _ask_to_end(self) -> None:
+        """Those that the keeper does not tell; again and again, since one may not have been listening yet."""
+        for child in self._children:
+            if child.pid and child.ends_by_signal:
+                os.kill(child.pid, signal.SIGTERM)
 
     def _dead(self) -> list[tuple[_Child, int]]:
         dead = []
@@ -157,6 +170,18 @@ class Tree:
         if pid == 0:
             _live(child.name, child.work, parent)
         child.pid, child.started_s = pid, time.monotonic()
+
+
+def _index(settings: LiveSettings) -> int:
+    from vedette.live.index_process import run_indexer  # the index is needed in this process alone
+
+    return run_indexer(settings)
+
+
+def _serve(settings: LiveSettings) -> int:
+    from vedette.live.server import run_server  # so is everything that serves pages
+
+    return run_server(settings)
 
 
 def _cause(code: int) -> str:

@@ -171,11 +171,20 @@ class WorkerProcess:
             if document is not None:
                 self._documents.submit((result, outcome), document)
                 return
-        self._results.append(result)
+        self._results.append(self._marked(result))
 
-    def _read_document(self, result: Fetched, answer: Answer, found: PdfText | PdfFailure) -> Fetched:
+    def _marked(self, result: Result) -> Result:
+        """With the site whose secrets opened it, if any did: not everybody may see it."""
+        if not self._secrets or not isinstance(result, Fetched) or result.content is None:
+            return result
+        url = result.errand.url
+        opened = (site.start for site, secrets in self._secrets.items() if headers_for(secrets, site, url))
+        return result._replace(content=result.content._replace(private=next(opened, "")))
+
+    def _read_document(self, result: Fetched, answer: Answer, found: PdfText | PdfFailure) -> Result:
         text, trouble = (found.text, "") if isinstance(found, PdfText) else ("", str(found.reason))
-        return read_document(result, answer, self._asker.links, title=found.title, text=text, trouble=trouble)
+        read = read_document(result, answer, self._asker.links, title=found.title, text=text, trouble=trouble)
+        return self._marked(read)
 
     def _archived(self, result: Fetched, answer: Answer) -> Fetched:
         """Every answer is kept; one whose bytes are kept already only says so."""

@@ -8,6 +8,7 @@ from vedette.decide import Ints
 from vedette.facts import Answer, JudgedBy, origin_of
 from vedette.facts import fingerprint as fingerprint_of_url
 from vedette.fetch.directives import FREE, Directives
+from vedette.index.stored import Stored, pack
 from vedette.parse.blocks import blocks_of
 from vedette.parse.change import Change, Kept, Seen, compare, first
 from vedette.parse.dates import dates_of
@@ -25,6 +26,8 @@ __all__ = ["Context", "document_content", "page_content"]
 LONGEST_DESCRIPTION = 500
 LONGEST_DETAIL = 200
 LONGEST_WORD = 30
+LONGEST_BODY = 1 << 20
+MOST_HEADINGS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ def page_content(
         spam_score=spam.score,
         spam_reasons=spam.reasons,
     )
-    return Content(
+    content = Content(
         kept,
         charset,
         language_of(page.main or page.text, page.language),
@@ -83,9 +86,11 @@ def page_content(
         change,
         anchors,
     )
+    headings = tuple(heading for _, heading in page.headings[:MOST_HEADINGS])
+    return _stored(content, context, page.title, page.main or page.text, headings, "html")
 
 
-def document_content(text: str, trouble: str, context: Context) -> Content:
+def document_content(title: str, text: str, trouble: str, context: Context) -> Content:
     """What a document without markup says; ``trouble`` is why nothing could be read, where that is so."""
     form = normal_form(text)
     sketch = sketch_of(shingles_of(form))
@@ -97,7 +102,7 @@ def document_content(text: str, trouble: str, context: Context) -> Content:
     words = _words(form)
     worth = Worth(words=words, letters=len(text), noindex=not context.directives.index)
     against = tuple((name, trouble if name == "empty" else detail) for name, detail in _objections(worth))
-    return Content(
+    content = Content(
         kept,
         language=language_of(text, ""),
         marks=_marks(context.directives),
@@ -107,6 +112,27 @@ def document_content(text: str, trouble: str, context: Context) -> Content:
         objections=against,
         change=change,
     )
+    return _stored(content, context, title, text, (), "pdf")
+
+
+def _stored(content: Content, context: Context, title: str, body: str, headings: tuple[str, ...], kind: str) -> Content:
+    """With its text for the index, unless that has it already: the bytes are those of the last time."""
+    old = context.copy.kept if context.copy else None
+    if old is not None and old.body_digest == content.kept.body_digest:
+        return content
+    date_s = content.modified_s if content.published_s is None else content.published_s
+    stored = Stored(
+        context.answer.url,
+        title,
+        content.description,
+        headings,
+        body[:LONGEST_BODY],
+        kind,
+        content.language,
+        date_s,
+        content.marks,
+    )
+    return content._replace(stored=pack(stored))
 
 
 def _compared(seen: Seen, text: str, context: Context) -> tuple[Change | None, Kept]:

@@ -90,7 +90,8 @@ class Content(NamedTuple):
 
     ``kept`` is what the next version will be compared with, ``change`` what became of the last one. ``marks`` are words
     of its owner about what may be done with it; ``objections`` are what speaks against indexing it, by name, each with
-    what it rests on. ``anchors`` are what the page calls its links, one for each.
+    what it rests on. ``anchors`` are what the page calls its links, one for each. ``stored`` is its text, packed for
+    the index, where it is new. ``private`` names the site with whose secrets it was fetched, where it was.
     """
 
     kept: Kept
@@ -106,6 +107,8 @@ class Content(NamedTuple):
     objections: tuple[tuple[str, str], ...] = ()
     change: Change | None = None
     anchors: tuple[str, ...] = ()
+    stored: bytes = b""
+    private: str = ""
 
     @property
     def is_missing(self) -> bool:

@@ -55,7 +55,8 @@ def document_of(result: Result, outcome: Outcome) -> bytes | None:
 
 def read_document(result: Fetched, answer: Answer, links: Links, *, title: str, text: str, trouble: str) -> Fetched:
     """The result with what was read elsewhere; ``trouble`` is why nothing was."""
-    content = document_content(text, trouble, _context(result, answer, links, from_headers(answer.headers, PRODUCT)))
+    context = _context(result, answer, links, from_headers(answer.headers, PRODUCT))
+    content = document_content(title, text, trouble, context)
     changed = content.change.changed if content.change else result.changed
     return result._replace(title=title, content=content, changed=changed)
 

@@ -1,0 +1,166 @@
+"""The pages of real web sites as a crawl would have them, read from git: for the bench of known items.
+
+Server-side includes are filled in as the web server would. Pages are read by the same code as fetched ones. What
+nobody would index (stubs that lead on, pages that a script would have to fill, empty ones) is left out; links to a
+stub lead to where the stub leads.
+"""
+
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urljoin
+
+from vedette.discover.normalize import resolve
+from vedette.discover.scope import SiteIndex
+from vedette.facts import Answer, Site
+from vedette.index.stored import Stored, unpack
+from vedette.index.titles import called
+from vedette.parse.charsets import decode
+from vedette.parse.page import read_page
+from vedette.parse.shingles import fingerprint_of, normal_form, shingles_of
+from vedette.parse.sketch import Sketch, sketch_of
+from vedette.ring.links import Links
+from vedette.ring.orders import Content, Errand, Fetched
+from vedette.ring.reading import read_outcome
+
+__all__ = ["SITES", "KnownPage", "Link", "known_pages"]
+
+SITES = (
+    ("apache+incubator", "content/", "incubator.apache.org"),
+    ("apache+kafka-site", "", "kafka.apache.org"),
+    ("apache+flink-web", "content/", "flink.apache.org"),
+)
+BRANCH = "asf-site"
+LEFT_OUT = "javadoc"
+NOW_S = 1_750_000_000.0
+DEEPEST = 5
+MOST_BYTES = 4 << 20
+_INCLUDE = re.compile(rb'<!--#\s*include\s+(?:virtual|file)="([^"]{1,300})"\s*-->')
+_TAILS = ("", "index.html", "/index.html", ".html")
+
+
+class Link(NamedTuple):
+    """A link between two pages, by their places in the list, and what it is called."""
+
+    source: int
+    target: int
+    text: str
+
+
+class KnownPage(NamedTuple):
+    """A page: its address, its words, all visible text, the fingerprint of its main text, and what was read of it."""
+
+    url: str
+    stored: Stored
+    text: str
+    print: bytes
+    sketch: Sketch | None
+    content: Content
+
+    @property
+    def host(self) -> str:
+        """Who serves it."""
+        return self.url.split("/")[2]
+
+
+class _Read(NamedTuple):
+    page: KnownPage
+    hrefs: tuple[tuple[str, str], ...]
+    leads_to: str
+    is_worthy: bool
+
+
+def known_pages(histories: Path) -> tuple[list[KnownPage], list[Link]]:
+    """All pages worth indexing, and the links between them."""
+    read: dict[str, _Read] = {}
+    links = Links(SiteIndex([Site(f"http://{host}/") for _, _, host in SITES]))
+    for site, root, host in SITES:
+        files = dict(_files(histories, site, root))
+        for path, body in files.items():
+            url = f"http://{host}/{path}"
+            read[url] = _reading(url, _filled(body, path, files), links)
+    kept = [url for url, one in read.items() if one.is_worthy and not one.leads_to]
+    places = {url: place for place, url in enumerate(kept)}
+    pages = _named([read[url].page for url in kept])
+    return pages, [
+        Link(source, places[target], text)
+        for url, source in places.items()
+        for href, text in read[url].hrefs
+        if (target := _followed(href, read)) in places and target != url
+    ]
+
+
+def _files(histories: Path, site: str, root: str) -> Iterator[tuple[str, bytes]]:
+    """The path of each page below the root, and its bytes."""
+    listed = _git(histories, site, "-c", "core.quotePath=false", "ls-tree", "-r", BRANCH, root or ".").decode()
+    rows = [line.split(None, 3) for line in listed.splitlines()]
+    wanted = [(blob, path) for _, _, blob, path in rows if path.endswith((".html", ".htm")) and LEFT_OUT not in path]
+    content = _git(histories, site, "cat-file", "--batch", told="".join(f"{blob}\n" for blob, _ in wanted).encode())
+    at = 0
+    for _, path in wanted:
+        start = content.index(b"\n", at) + 1
+        about = content[at : start - 1].split()
+        at = start
+        if about[1] != b"missing":  # some of the largest may be missing from a copy
+            at = start + int(about[2]) + 1
+            yield path.removeprefix(root), content[start : at - 1]
+
+
+def _git(histories: Path, site: str, *words: str, told: bytes = b"") -> bytes:
+    command = ["git", "--git-dir", str(histories / site / "repo"), *words]
+    return subprocess.run(command, input=told, stdout=subprocess.PIPE, check=True).stdout
+
+
+def _filled(body: bytes, path: str, files: Mapping[str, bytes], depth: int = 0) -> bytes:
+    """A page with what the server includes in it."""
+    if depth >= DEEPEST:
+        return body
+
+    def included(match: re.Match[bytes]) -> bytes:
+        target = urljoin(f"/{path}", match[1].decode("latin-1")).lstrip("/")
+        return _filled(files.get(target, b""), target, files, depth + 1)
+
+    return _INCLUDE.sub(included, body)[:MOST_BYTES]
+
+
+def _reading(url: str, body: bytes, links: Links) -> _Read:
+    headers = (("content-type", "text/html"),)
+    host = url.split("/")[2]
+    result = read_outcome(
+        Errand(1, host, url, "page"), Answer(url, "page", 200, headers, body, NOW_S, NOW_S, "127.0.0.1"), links
+    )
+    if not isinstance(result, Fetched) or result.content is None:
+        raise SystemExit(f"{url} was not read as a page")
+    page = read_page(decode(body, "text/html").text)
+    base = (resolve(page.base, url) if page.base else None) or url
+    form = normal_form(page.main)
+    content = result.content
+    stored = unpack(content.stored) or Stored(url)
+    known = KnownPage(url, stored, page.text, fingerprint_of(form), sketch_of(shingles_of(form)), content)
+    hrefs = [(resolve(link.href, base), link.text) for link in page.links]
+    leads_to = (resolve(page.refresh[1], base) or "") if page.refresh else ""
+    return _Read(known, tuple((href, text) for href, text in hrefs if href), leads_to, not content.objections)
+
+
+def _followed(href: str, read: Mapping[str, _Read]) -> str:
+    """The page that a link leads to in the end; empty where it is none of these."""
+    for _ in range(DEEPEST):
+        plain = href.partition("#")[0].replace("https://", "http://", 1)
+        found = next((plain + tail for tail in _TAILS if plain + tail in read), "")
+        if not found or not read[found].leads_to:
+            return found
+        href = read[found].leads_to
+    return ""
+
+
+def _named(pages: Sequence[KnownPage]) -> list[KnownPage]:
+    """The pages under the names by which they can be told apart."""
+    bearers = Counter((page.host, page.stored.title) for page in pages)
+    return [page._replace(stored=_called(page.stored, bearers[page.host, page.stored.title])) for page in pages]
+
+
+def _called(stored: Stored, bearers: int) -> Stored:
+    return stored._replace(title=called(stored.title, stored.headings, bearers))

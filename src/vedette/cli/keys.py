@@ -1,0 +1,63 @@
+"""``vedette keys create|list|revoke``: who may search where a key is needed, and who may find private pages."""
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from vedette.cli.options import add_folder, add_output
+from vedette.errors import UsageError
+
+if TYPE_CHECKING:
+    from vedette.cli.arguments import Parser
+
+__all__ = ["add"]
+
+DESCRIPTION = """\
+Keys of readers and programs. A key is shown once, when it is made; only its digest is
+kept. Changes hold at once where "vedette up" runs.
+
+  vedette keys create wiki --scope search,private --rate 60/min
+  vedette keys create shop --site shop.example.org/help/
+"""
+
+
+def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+    """The verb, its verbs and their options."""
+    keys = verbs.add_parser("keys", help="who may search", description=DESCRIPTION)
+    keys.set_defaults(run=_say_what, parser=keys)
+    inner = keys.add_subparsers(metavar="VERB", parser_class=type(keys))
+    create = _verb(inner, "create", "make a key, and show it this once")
+    create.add_argument("name", metavar="NAME", help="whose it is; sites name their readers by it")
+    create.add_argument("--scope", metavar="SCOPES", default="search", help="search, private (default: search)")
+    create.add_argument("--rate", metavar="RATE", help="no more requests than this, such as 60/min; 0 for no limit")
+    create.add_argument(
+        "--site",
+        metavar="HOST/PATH",
+        action="append",
+        default=[],
+        help="only for what lies there, such as docs.example.org/api/ (may be repeated)",
+    )
+    _verb(inner, "list", "all keys and what they are for, revoked ones too")
+    revoke = _verb(inner, "revoke", "let a key open nothing from now on")
+    revoke.add_argument("name", metavar="NAME", help="the name of the key")
+
+
+def _verb(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> "Parser":
+    parser = verbs.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+    add_folder(parser)
+    add_output(parser)
+    parser.set_defaults(run=_runner(name), parser=parser)
+    return parser
+
+
+def _runner(name: str) -> Callable[[argparse.Namespace], int]:
+    def run(options: argparse.Namespace) -> int:
+        from vedette.cli.keying import VERBS  # heavy libraries load only when there is something to do
+
+        return VERBS[name](options)
+
+    return run
+
+
+def _say_what(_: argparse.Namespace) -> int:
+    raise UsageError("say create, list or revoke; see vedette keys --help")

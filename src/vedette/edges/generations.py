@@ -1,0 +1,111 @@
+"""Generations of the index: each a folder of its own, so that a new one can be built while the old one serves.
+
+index/current   the number of the generation that serves
+index/7/        one generation: tantivy/ (the index), and what stands beside it (``page_table``, ``index_book``)
+index/7/seq     the last piece of news that is durable in it
+index/7/lock    held by whoever writes it
+"""
+
+import fcntl
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from vedette.errors import StoreBusy
+
+__all__ = ["Generations"]
+
+
+class Generations:
+    """The generations of a data folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "index"
+
+    def current(self) -> Path | None:
+        """The generation that serves; None where there is none yet."""
+        with suppress(FileNotFoundError, ValueError):
+            path = self.folder / str(int((self.folder / "current").read_text("utf-8")))
+            return path if path.is_dir() else None
+        return None
+
+    def begin(self) -> Path:
+        """A new generation, which nobody uses yet; what was given up half-way is removed."""
+        current = self.current()
+        serving = int(current.name) if current else 0
+        self._remove(number for number in self._numbers() if number > serving)
+        number = max(self._numbers(), default=0) + 1
+        path = self.folder / str(number)
+        (path / "tantivy").mkdir(parents=True, mode=0o700)
+        return path
+
+    def turn_to(self, generation: Path) -> None:
+        """From here on this one serves."""
+        draft = self.folder / "current.new"
+        draft.write_text(f"{generation.name}\n", "utf-8")
+        draft.replace(self.folder / "current")
+
+    def clear(self) -> None:
+        """Remove what no longer serves."""
+        current = self.current()
+        serving = int(current.name) if current else 0
+        self._remove(number for number in self._numbers() if number < serving)
+
+    def _remove(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            path = self.folder / str(number)
+            lock = self._held(path)
+            if lock is not None:
+                shutil.rmtree(path, ignore_errors=True)
+                lock.close()
+
+    def hold(self, generation: Path) -> IO[str]:
+        """Be its one writer."""
+        lock = self._held(generation)
+        if lock is None:
+            raise StoreBusy(f"{generation} is being written by another vedette: stop that one, or wait for its end")
+        return lock
+
+    def keep_seq(self, generation: Path, seq: int) -> None:
+        """All news up to this number is durable in it."""
+        draft = generation / "seq.new"
+        draft.write_text(f"{seq}\n", "utf-8")
+        draft.replace(generation / "seq")
+
+    def taken(self) -> int | None:
+        """The last piece of news that no generation needs any more; None where there is no generation.
+
+        One that was given up half-way needs none.
+        """
+        current = self.current()
+        others = [self.folder / str(number) for number in self._numbers()]
+        needing = [path for path in others if path == current or self._is_held(path)]
+        return min(map(_seq, needing), default=None)
+
+    def _numbers(self) -> list[int]:
+        with suppress(FileNotFoundError):
+            return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdigit())
+        return []
+
+    def _is_held(self, generation: Path) -> bool:
+        lock = self._held(generation)
+        if lock is not None:
+            lock.close()
+        return lock is None
+
+    def _held(self, generation: Path) -> IO[str] | None:
+        lock = (generation / "lock").open("a")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            return None
+        return lock
+
+
+def _seq(generation: Path) -> int:
+    with suppress(FileNotFoundError, ValueError):
+        return int((generation / "seq").read_text("utf-8"))
+    return 0

@@ -1,0 +1,149 @@
+"""What the indexer remembers: what pages call each other, which of a URL's names lead to one page, and how far it is.
+
+One SQLite file in each generation, committed right after the index itself: after a crash the same news is read again,
+and the same is written.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+__all__ = ["IndexBook", "read_aliases"]
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS anchor (
+  target INTEGER NOT NULL,         -- fingerprint of a URL
+  text TEXT NOT NULL,
+  times INTEGER NOT NULL,          -- how many pages call it that
+  PRIMARY KEY (target, text)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS known (
+  print INTEGER PRIMARY KEY,       -- fingerprint of the URL of a page that is in the index
+  page INTEGER NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS alias (
+  print INTEGER PRIMARY KEY,       -- a URL that leads to another, or is a copy of it
+  target INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS alias_target ON alias (target);
+CREATE TABLE IF NOT EXISTS title (
+  host INTEGER NOT NULL,
+  print INTEGER NOT NULL,
+  pages INTEGER NOT NULL,          -- how many pages of the host have this title
+  PRIMARY KEY (host, print)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS renamed (page INTEGER PRIMARY KEY) STRICT;
+CREATE TABLE IF NOT EXISTS progress (what TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
+"""
+
+LONGEST_ANCHOR = 120
+MOST_ALIASES = 20
+
+
+class IndexBook:
+    """Over ``book.db`` of a generation."""
+
+    def __init__(self, folder: Path) -> None:
+        self._db = sqlite3.connect(folder / "book.db", isolation_level=None)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        for statement in _SCHEMA.split(";\n"):
+            self._db.execute(statement)
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """From here on it survives the end of the process."""
+        self._db.execute("COMMIT")
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def close(self) -> None:
+        """Let go; what was not committed is forgotten."""
+        self._db.close()
+
+    def progress(self, what: str) -> int:
+        """How far something is; 0 where it has not begun."""
+        row = self._db.execute("SELECT value FROM progress WHERE what = ?", (what,)).fetchone()
+        return int(row[0]) if row else 0
+
+    def set_progress(self, what: str, value: int) -> None:
+        """Set it."""
+        self._db.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (what, value))
+
+    # what pages are called
+
+    def name(self, links: Iterable[tuple[int, str]], *, again: bool) -> None:
+        """What a page calls others, by fingerprint; ``again`` says that it was counted before.
+
+        Pages that get a new name this way are to be indexed anew, in their turn.
+        """
+        told = [(target, text[:LONGEST_ANCHOR]) for target, text in links if text]
+        counting = "DO NOTHING" if again else "DO UPDATE SET times = times + 1"
+        insert = f"INSERT INTO anchor VALUES (?, ?, 1) ON CONFLICT {counting} RETURNING times"  # noqa: S608 - our words
+        new = [target for target, text in told if self._db.execute(insert, (target, text)).fetchone() == (1,)]
+        self.mark_renamed(new)
+
+    def mark_renamed(self, targets: Sequence[int]) -> None:
+        """Pages at these URLs, or where they lead, are called something else now."""
+        self._db.executemany(
+            "INSERT OR IGNORE INTO renamed SELECT page FROM known "
+            "WHERE print = ?1 OR print = (SELECT target FROM alias WHERE print = ?1)",
+            [(target,) for target in dict.fromkeys(targets)],
+        )
+
+    def renamed(self, most: int) -> list[int]:
+        """Pages that are called something new; they are not named again."""
+        ids = [row[0] for row in self._db.execute("SELECT page FROM renamed LIMIT ?", (most,))]
+        self._db.executemany("DELETE FROM renamed WHERE page = ?", [(id_,) for id_ in ids])
+        return ids
+
+    def names_of(self, print_: int, most: int) -> tuple[tuple[str, int], ...]:
+        """What a URL, and those that lead to it, are called most often, and by how many pages."""
+        aliases = self._db.execute("SELECT print FROM alias WHERE target = ? LIMIT ?", (print_, MOST_ALIASES))
+        prints = [print_, *(row[0] for row in aliases)]
+        marks = ", ".join("?" * len(prints))
+        sql = f"SELECT text, sum(times) FROM anchor WHERE target IN ({marks}) GROUP BY text ORDER BY 2 DESC, 1 LIMIT ?"  # noqa: S608 - question marks
+        return tuple(self._db.execute(sql, (*prints, most)))
+
+    # which pages there are
+
+    def know(self, print_: int, page: int) -> None:
+        """A page is in the index."""
+        self._db.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", (print_, page))
+
+    def forget(self, print_: int) -> None:
+        """It is not any more."""
+        self._db.execute("DELETE FROM known WHERE print = ?", (print_,))
+
+    def page_at(self, print_: int) -> int:
+        """The page in the index at a URL; 0 where there is none."""
+        row = self._db.execute("SELECT page FROM known WHERE print = ?", (print_,)).fetchone()
+        return int(row[0]) if row else 0
+
+    def lead(self, print_: int, target: int) -> None:
+        """A URL leads to another, which inherits what it is called."""
+        self._db.execute("INSERT OR REPLACE INTO alias VALUES (?, ?)", (print_, target))
+        self.mark_renamed([target])
+
+    def lead_nowhere(self, print_: int) -> None:
+        """A URL stands for itself."""
+        self._db.execute("DELETE FROM alias WHERE print = ?", (print_,))
+
+    # titles that many pages have
+
+    def pages_titled(self, host: int, print_: int, *, count: bool) -> int:
+        """How many pages of the host have this title; one more than so far, with ``count``."""
+        if count:
+            sql = "INSERT INTO title VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET pages = pages + 1"
+            self._db.execute(sql, (host, print_))
+        sql = "SELECT pages FROM title WHERE host = ? AND print = ?"
+        row = self._db.execute(sql, (host, print_)).fetchone()
+        return int(row[0]) if row else 0
+
+
+def read_aliases(folder: Path) -> list[tuple[int, int]]:
+    """Every URL that leads to another, as of the last commit."""
+    db = sqlite3.connect(f"{(folder / 'book.db').resolve().as_uri()}?mode=ro", uri=True)
+    try:
+        return db.execute("SELECT print, target FROM alias").fetchall()
+    finally:
+        db.close()

@@ -1,0 +1,104 @@
+"""What searching needs of the keeper's book: news for the index, keys of readers, and rules for single queries.
+
+Nothing is committed here either; see ``book``.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+__all__ = ["SEARCH_SCHEMA", "KeyRow", "RuleRow", "SearchBook"]
+
+SEARCH_SCHEMA = """
+CREATE TABLE IF NOT EXISTS news (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  page INTEGER NOT NULL,           -- which the index should look at again
+  text BLOB                        -- what it says, where that was just read
+) STRICT;
+CREATE TABLE IF NOT EXISTS reader_key (
+  name TEXT PRIMARY KEY,
+  digest TEXT NOT NULL,            -- of the secret, which is kept nowhere
+  settings TEXT NOT NULL,
+  created_s REAL NOT NULL,
+  revoked_s REAL                   -- since when it opens nothing
+) STRICT;
+CREATE TABLE IF NOT EXISTS search_rule (
+  kind TEXT NOT NULL,              -- synonym, pin, hide
+  query TEXT NOT NULL,             -- in its words
+  value TEXT NOT NULL,             -- another word, or a URL
+  added_s REAL NOT NULL,
+  PRIMARY KEY (kind, query, value)
+) STRICT;
+"""
+
+
+class KeyRow(NamedTuple):
+    """A reader's key: the digest of its secret, and what it opens, as ``web.keys`` writes it."""
+
+    name: str
+    digest: str
+    settings: dict[str, object]
+    created_s: float
+    revoked_s: float | None = None
+
+
+class RuleRow(NamedTuple):
+    """A rule of the operator for one query: a synonym, or a URL that is pinned or hidden."""
+
+    kind: str
+    query: str
+    value: str
+    added_s: float
+
+
+class SearchBook:
+    """News, keys and rules, over the connection it is given."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+
+    def tell_index(self, news: Iterable[tuple[int, bytes | None]]) -> None:
+        """Pages that the index should look at again, each with its text where that was just read."""
+        self._db.executemany("INSERT INTO news (page, text) VALUES (?, ?)", news)
+
+    def tell_index_of(self, ids: Sequence[int]) -> None:
+        """The same of pages of which only the rest has changed."""
+        self.tell_index((id_, None) for id_ in ids)
+
+    def index_has(self, seq: int) -> None:
+        """The index is durable up to this piece of news, which nobody needs any more."""
+        self._db.execute("DELETE FROM news WHERE seq <= ?", (seq,))
+
+    def newest_seq(self) -> int:
+        """The number of the last piece of news there ever was."""
+        row = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'news'").fetchone()
+        return int(row[0]) if row else 0
+
+    def reader_keys(self) -> list[KeyRow]:
+        """All keys, revoked ones too, the oldest first."""
+        rows = self._db.execute("SELECT name, digest, settings, created_s, revoked_s FROM reader_key ORDER BY rowid")
+        return [KeyRow(name, digest, json.loads(settings), *times) for name, digest, settings, *times in rows]
+
+    def keep_reader_key(self, key: KeyRow) -> None:
+        """A new key, or what changed of one."""
+        values = (key.name, key.digest, json.dumps(key.settings), key.created_s, key.revoked_s)
+        self._db.execute(
+            "INSERT INTO reader_key VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, "
+            "settings = excluded.settings, created_s = excluded.created_s, revoked_s = excluded.revoked_s",
+            values,
+        )
+
+    def search_rules(self) -> list[RuleRow]:
+        """All rules, the oldest first."""
+        sql = "SELECT kind, query, value, added_s FROM search_rule ORDER BY added_s, kind, query, value"
+        return [RuleRow(*row) for row in self._db.execute(sql)]
+
+    def keep_search_rule(self, rule: RuleRow) -> bool:
+        """Add a rule; whether it is new."""
+        return self._db.execute("INSERT OR IGNORE INTO search_rule VALUES (?, ?, ?, ?)", rule).rowcount > 0
+
+    def drop_search_rule(self, kind: str, query: str, value: str) -> bool:
+        """Take a rule back; whether it was there."""
+        sql = "DELETE FROM search_rule WHERE kind = ? AND query = ? AND value = ?"
+        return self._db.execute(sql, (kind, query, value)).rowcount > 0

@@ -1,0 +1,70 @@
+"""Stems of words, by the Snowball algorithms that tantivy carries. With ``tantivy_index`` the only importer of tantivy.
+
+Nothing is stemmed in the index: which words of it are forms of one another is asked when a vocabulary is built, and of
+a query's words (``index.vocabulary``). So a stem is a key to compare by, and never shown.
+"""
+
+import re
+from collections.abc import Sequence
+
+import tantivy
+
+__all__ = ["LANGUAGES", "stem"]
+
+LANGUAGES = {
+    "ar": "arabic",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "hu": "hungarian",
+    "it": "italian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+}
+# What the tokenizer takes for a space, and nothing else.
+_SPACE = re.compile(r"[ \t\n\f\r]")
+
+
+def stem(language: str, words: Sequence[str]) -> list[str]:
+    """The stem of each word in a language (ISO 639-1); words are in lower case. Other languages stem nothing.
+
+    >>> stem("en", ["caches", "caching", "cached"])
+    ['cach', 'cach', 'cach']
+    >>> stem("zu", ["amanzi"])
+    ['amanzi']
+    """
+    if language not in LANGUAGES or not words:
+        return list(words)
+    filter_ = tantivy.Filter.stemmer(LANGUAGES[language])
+    analyzer = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(filter_).build()
+    text = " ".join(words)
+    if all(words) and len(_SPACE.findall(text)) == len(words) - 1 and _is_sound(text):
+        stems = analyzer.analyze(text)
+        if len(stems) == len(words):
+            return stems
+    return [_stem_alone(analyzer, word) for word in words]
+
+
+def _stem_alone(analyzer: tantivy.TextAnalyzer, word: str) -> str:
+    """The stem of what is one word, and anything else as it is."""
+    stems = analyzer.analyze(word) if _is_sound(word) else []
+    return stems[0] if len(stems) == 1 and not _SPACE.search(word) else word
+
+
+def _is_sound(text: str) -> bool:
+    """Whether tantivy can read it: lone surrogates have no bytes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

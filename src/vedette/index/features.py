@@ -1,0 +1,285 @@
+"""What speaks for each of some hundred pages, as numbers: where a page has the words of a query, and how they stand.
+
+A query is a row of *slots*, one for each of its words; a slot has the word and whatever else may stand for it. All
+pages are looked at together. One pass over their words finds the *hits*, the places where a word of a slot stands;
+everything after that is arithmetic on hits, of which there are few. No step goes through pages one by one.
+
+Most features lie between 0 and 1. What counts slots counts each by how telling its word is (its *idf*), so that a page
+with "consumer lag" and not "the" has nearly all of "the consumer lag".
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.decide import Floats, Ints
+from vedette.index.retrieval import TEXT_FIELDS, Forward
+
+__all__ = ["FEATURES", "MOST_SLOTS", "Feature", "Slot", "features_of", "idf_of"]
+
+MOST_SLOTS = 16
+NEAR_WORDS = 8
+# A position so far into a body counts half as much as the first.
+HALF_WAY = 100
+# Words that tell less than this share of what the most telling one does are left out of nearness: they are everywhere.
+TELLING = 0.25
+LONG_BODY = 4096
+TABLE_BITS = 16
+
+Masks = npt.NDArray[np.uint64]
+Flags = npt.NDArray[np.bool_]
+
+
+class Slot(NamedTuple):
+    """One word of a query: the numbers of the words that may stand for it, what each counts, and how telling it is."""
+
+    numbers: tuple[int, ...]
+    weights: tuple[float, ...]
+    idf: float
+
+
+class Feature(NamedTuple):
+    """The name of a column for programs, and for people."""
+
+    key: str
+    words: str
+
+
+class _Field(NamedTuple):
+    """BM25's constants for a field: how soon repetition stops counting, how much length does, and what is usual."""
+
+    k1: float
+    b: float
+    usual_length: float
+
+
+_FIELDS = {
+    "title": _Field(0.6, 0.5, 8),
+    "headings": _Field(0.8, 0.5, 40),
+    "anchors": _Field(1.2, 0.3, 12),
+    "url": _Field(0.5, 0.3, 8),
+    "body": _Field(1.2, 0.6, 600),
+}
+_PLACES = {
+    "title": "the title",
+    "headings": "the headings",
+    "anchors": "the text of links to it",
+    "url": "the address",
+    "body": "the text",
+}
+_ORDERED = ("title", "headings", "anchors", "body")
+_BODY = TEXT_FIELDS.index("body")
+
+FEATURES: tuple[Feature, ...] = (
+    *(Feature(f"{field}_bm25", f"words in {_PLACES[field]}") for field in TEXT_FIELDS),
+    *(Feature(f"{field}_coverage", f"share of the words in {_PLACES[field]}") for field in TEXT_FIELDS),
+    *(Feature(f"{field}_phrase", f"all words in order in {_PLACES[field]}") for field in _ORDERED),
+    *(Feature(f"{field}_pairs", f"pairs of words in order in {_PLACES[field]}") for field in _ORDERED),
+    Feature("title_exact", "how much of the title the words are"),
+    Feature("title_is", "the title is the query"),
+    Feature("anchors_exact", "how much of the text of links to it the words are"),
+    Feature("body_has", "all words in order anywhere in the text"),
+    Feature("body_span", "all words close together in the text"),
+    Feature("body_near", "pairs of words close together in the text"),
+    Feature("body_early", "words early in the text"),
+    Feature("body_length", "a long text"),
+    Feature("anywhere", "share of the words anywhere"),
+    Feature("outside", "share of the words outside the text"),
+)
+
+
+class _Hits(NamedTuple):
+    """Where words of slots stand: place in the words of all pages, field (a row per page and field), slots as bits.
+
+    ``which`` is the row of ``shares``, which says what a hit counts for each slot.
+    """
+
+    places: Ints
+    rows: Ints
+    masks: Masks
+    which: Ints
+    shares: Floats
+
+
+def idf_of(df: int, pages: int) -> float:
+    """How telling a word is that ``df`` of so many pages have.
+
+    >>> round(idf_of(1, 1000), 2), round(idf_of(1000, 1000), 4)
+    (6.5, 0.0005)
+    """
+    return float(np.log1p((max(pages, df) - df + 0.5) / (df + 0.5)))
+
+
+def features_of(forward: Forward, slots: Sequence[Slot]) -> Floats:
+    """A row for each page, a column for each of ``FEATURES``."""
+    pages, fields = len(forward.lengths), len(TEXT_FIELDS)
+    slots = slots[:MOST_SLOTS]
+    if not pages or not slots:
+        return np.zeros((pages, len(FEATURES)))
+    lengths = forward.lengths.reshape(-1)
+    starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
+    hits = _hits(forward.words, starts, slots)
+    told = np.array([slot.idf for slot in slots])
+    shares = told / told.sum() if told.sum() > 0 else np.full(len(slots), 1 / len(slots))
+    counts = _counts(hits, len(lengths), len(slots))
+    by_page = counts.reshape(pages, fields, len(slots))
+    present = np.minimum(by_page, 1.0)
+    runs = _runs(hits, len(lengths), len(slots))
+    exact = _exact(hits, present, runs, forward.lengths, shares)
+    columns = [
+        *_bm25(by_page, forward.lengths, shares).T,
+        *(present @ shares).T,
+        *_ordered(_bm25(runs.whole.reshape(pages, fields, 1), forward.lengths, np.ones(1))).T,
+        *_ordered(_bm25(runs.pairs.reshape(pages, fields, -1), forward.lengths, _pair_shares(shares))).T,
+        *exact,
+        (runs.whole.reshape(pages, fields)[:, _BODY] > 0).astype(np.float64),
+        *_nearness(hits, starts, told, pages),
+        _early(hits, starts, pages, shares),
+        np.log1p(forward.lengths[:, _BODY]) / np.log1p(LONG_BODY),
+        present.max(axis=1) @ shares,
+        present[:, :_BODY].max(axis=1) @ shares,
+    ]
+    return np.column_stack(columns).astype(np.float64)
+
+
+def _hits(words: npt.NDArray[np.uint32], starts: Ints, slots: Sequence[Slot]) -> _Hits:
+    """All hits, in the order of the words.
+
+    A table of the low bits throws nearly all other words out at once, and what is left is looked up.
+    """
+    known = np.array(sorted({number for slot in slots for number in slot.numbers}), np.uint32)
+    low = np.zeros(1 << TABLE_BITS, np.bool_)
+    low[known & np.uint32((1 << TABLE_BITS) - 1)] = True
+    maybe = np.flatnonzero(low.take((words & np.uint32((1 << TABLE_BITS) - 1)).astype(np.intp)))
+    if not len(known):
+        maybe = maybe[:0]
+    found = words[maybe]
+    which = np.searchsorted(known, found)
+    which[which == len(known)] = 0
+    right = known[which] == found if len(known) else np.zeros(0, np.bool_)
+    places, which = maybe[right], which[right]
+    shares = np.zeros((len(known), len(slots)))
+    for column, slot in enumerate(slots):
+        at = np.searchsorted(known, np.array(slot.numbers, np.uint32))
+        np.maximum.at(shares[:, column], at, np.array(slot.weights, np.float64))
+    bits = np.left_shift(np.uint64(1), np.arange(len(slots), dtype=np.uint64))
+    masks = ((shares > 0) * bits).sum(axis=1, dtype=np.uint64)
+    rows = np.searchsorted(starts, places, side="right") - 1
+    return _Hits(places, rows, masks[which], which, shares)
+
+
+def _counts(hits: _Hits, rows: int, slots: int) -> Floats:
+    """How often each slot stands in each field, each time by what the word counts for it."""
+    each = [np.bincount(hits.rows, hits.shares[hits.which, slot], rows) for slot in range(slots)]
+    return np.column_stack(each)
+
+
+def _bm25(counts: Floats, lengths: Ints, shares: Floats) -> Floats:
+    """Robertson and Zaragoza's BM25 of each field, over the sum of the slots' idf."""
+    k1, b, usual = np.array([_FIELDS[field] for field in TEXT_FIELDS]).T
+    slowed = k1 * (1 - b + b * lengths / usual)
+    scored: Floats = (counts * (k1 + 1)[:, None] / (counts + slowed[:, :, None] + 1e-9)) @ shares
+    return scored
+
+
+class _Runs(NamedTuple):
+    """How often each field has all slots in order next to each other, and each pair of neighbouring slots."""
+
+    whole: Floats
+    pairs: Floats
+
+
+def _runs(hits: _Hits, rows: int, slots: int) -> _Runs:
+    """Bit s of ``going`` says that a run of slots ends at this hit, with slot s, and is as long as the round says."""
+    joined = np.zeros(len(hits.places), np.bool_)
+    joined[1:] = (np.diff(hits.places) == 1) & (np.diff(hits.rows) == 0)
+    going = hits.masks
+    pairs = np.zeros((rows, max(0, slots - 1)))
+    for length in range(2, slots + 1):
+        before = np.concatenate((going[:1], going[:-1]))
+        going = np.where(joined, (before << np.uint64(1)) & hits.masks, np.uint64(0))
+        if length == 2:
+            pairs = np.column_stack([_with_bit(hits.rows, going, slot, rows) for slot in range(1, slots)])
+        if not going.any():
+            break
+    return _Runs(_with_bit(hits.rows, going, slots - 1, rows), pairs)
+
+
+def _with_bit(rows_of: Ints, masks: Masks, bit: int, rows: int) -> Floats:
+    """How many hits of each row have this bit."""
+    return np.bincount(rows_of[(masks >> np.uint64(bit)) & np.uint64(1) > 0], minlength=rows).astype(np.float64)
+
+
+def _pair_shares(shares: Floats) -> Floats:
+    """How much each pair of neighbouring slots tells of all pairs."""
+    both = shares[1:] + shares[:-1]
+    return both / both.sum() if both.sum() > 0 else both
+
+
+def _ordered(values: Floats) -> Floats:
+    """The columns of the fields in which order is looked at."""
+    return values[:, [TEXT_FIELDS.index(field) for field in _ORDERED]]
+
+
+def _exact(hits: _Hits, present: Floats, runs: _Runs, lengths: Ints, shares: Floats) -> tuple[Floats, ...]:
+    """How much of the title the query is, whether it is all of it, and how much of the text of links it is."""
+    pages, fields = lengths.shape
+    title, anchors = TEXT_FIELDS.index("title"), TEXT_FIELDS.index("anchors")
+    each = np.bincount(hits.rows, minlength=pages * fields).reshape(pages, fields)
+    of_title = each[:, title] / np.maximum(lengths[:, title], 1) * (present[:, title] @ shares)
+    whole = runs.whole.reshape(pages, fields)
+    is_title = (whole[:, title] > 0) & (lengths[:, title] == len(shares))
+    said = np.minimum(whole[:, anchors] * len(shares) / np.maximum(lengths[:, anchors], 1), 1.0)
+    return of_title, is_title.astype(np.float64), np.sqrt(said)
+
+
+def _nearness(hits: _Hits, starts: Ints, told: Floats, pages: int) -> tuple[Floats, Floats]:
+    """The words of the shortest stretch of the body that has all slots, inverted; and the share of pairs that are near.
+
+    ``last`` has for each hit where each slot stood last, itself included. What stood before the start of the body
+    belongs to another field and is nowhere.
+    """
+    wanted = np.flatnonzero(told >= TELLING * told.max())
+    bits = np.left_shift(np.uint64(1), wanted.astype(np.uint64))
+    in_body = (hits.rows % len(TEXT_FIELDS) == _BODY) & ((hits.masks & bits.sum(dtype=np.uint64)) > 0)
+    places, rows, masks = hits.places[in_body], hits.rows[in_body], hits.masks[in_body]
+    if not len(places):
+        return np.zeros(pages), np.zeros(pages)
+    has = (masks[:, None] & bits) > 0
+    last = np.maximum.accumulate(np.where(has, places[:, None], -1), axis=0)
+    begins, owners = starts[rows], rows // len(TEXT_FIELDS)
+    spans = np.where(last.min(axis=1) >= begins, places - last.min(axis=1) + 1, np.iinfo(np.int64).max)
+    shortest = np.full(pages, np.iinfo(np.int64).max)
+    np.minimum.at(shortest, owners, spans)
+    near = _near_pairs(has, last, np.maximum(begins, places - NEAR_WORDS), owners, pages)
+    return np.minimum(len(wanted) / shortest, 1.0), near
+
+
+def _near_pairs(has: Flags, last: Ints, since: Ints, owners: Ints, pages: int) -> Floats:
+    """The share of neighbouring slots that stand within some words of each other, in any order."""
+    slots = has.shape[1]
+    if slots == 1:
+        return np.minimum(np.bincount(owners, minlength=pages), 1.0)
+    recent = last >= since[:, None]
+    met = (has[:, 1:] & recent[:, :-1]) | (has[:, :-1] & recent[:, 1:])
+    total: Floats = np.zeros(pages)
+    for pair in range(slots - 1):
+        total += np.bincount(owners[met[:, pair]], minlength=pages) > 0
+    total /= slots - 1
+    return total
+
+
+def _early(hits: _Hits, starts: Ints, pages: int, shares: Floats) -> Floats:
+    """How early each slot stands in the body first."""
+    in_body = hits.rows % len(TEXT_FIELDS) == _BODY
+    places, rows, masks = hits.places[in_body], hits.rows[in_body], hits.masks[in_body]
+    owners, offsets = rows // len(TEXT_FIELDS), places - starts[rows]
+    total = np.zeros(pages)
+    for slot, share in enumerate(shares):
+        there = (masks >> np.uint64(slot)) & np.uint64(1) > 0
+        pages_of, after = owners[there], offsets[there]
+        first = np.concatenate(([True], pages_of[1:] != pages_of[:-1]))[: len(pages_of)]  # hits are in order
+        total[pages_of[first]] += share * HALF_WAY / (HALF_WAY + after[first])
+    return total

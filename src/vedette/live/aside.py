@@ -1,0 +1,40 @@
+"""Work that is done beside the indexer, in a process of its own that gives way to all others."""
+
+import subprocess
+import sys
+
+__all__ = ["NICENESS", "Aside"]
+
+NICENESS = 15
+# It is not begun again before this many times what it took last time has passed, nor before a moment has.
+SPARING_TIMES = 20.0
+EARLIEST_S = 5.0
+
+
+class Aside:
+    """A module that is run now and then, once at a time. What it was at is begun anew after a crash."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._process: subprocess.Popen[bytes] | None = None
+        self._next_s = 0.0
+        self.began_s = 0.0
+
+    def is_free(self, now_s: float) -> bool:
+        """Whether it may be begun."""
+        if self._process is not None and self._process.poll() is not None:
+            self._process = None
+            self._next_s = now_s + max(SPARING_TIMES * (now_s - self.began_s), EARLIEST_S)
+        return self._process is None and now_s >= self._next_s
+
+    def begin(self, now_s: float, *arguments: str) -> None:
+        """Run it with these arguments."""
+        self.began_s = now_s
+        command = [sys.executable, "-m", self._module, *arguments]
+        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 - our own module
+
+    def close(self) -> None:
+        """End it; it holds nothing that could be lost."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()

@@ -1,0 +1,48 @@
+"""A new generation of the index, built by itself when half of the old one is what nobody needs any more.
+
+python -m vedette.live.renewal FOLDER CLOCK
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from vedette.edges.clock import Clock, read_clock
+from vedette.edges.page_table import PageTable
+from vedette.live.aside import NICENESS, Aside
+from vedette.live.indexer import rebuild
+
+__all__ = ["Renewal"]
+
+UNUSED_SHARE = 0.5
+LEAST_BYTES = 256 << 20
+LOOK_EVERY_S = 60.0
+
+
+class Renewal:
+    """When to build anew, and the process that does. The indexer turns to what it built, as after ``reindex``."""
+
+    def __init__(self, folder: Path, clock: Clock, least_bytes: int = LEAST_BYTES) -> None:
+        self._aside = Aside("vedette.live.renewal")
+        self._folder = folder
+        self._clock = clock
+        self._least_bytes = least_bytes
+        self._look_s = 0.0
+
+    def step(self, table: PageTable, now_s: float) -> None:
+        """Begin where it is time."""
+        if now_s < self._look_s or not self._aside.is_free(now_s):
+            return
+        self._look_s = now_s + LOOK_EVERY_S
+        text = table.folder / "text"
+        if text.exists() and text.stat().st_size >= self._least_bytes and table.unused_share() > UNUSED_SHARE:
+            self._aside.begin(now_s, str(self._folder), str(self._clock))
+
+    def close(self) -> None:
+        """What it was building is thrown away."""
+        self._aside.close()
+
+
+if __name__ == "__main__":
+    os.nice(NICENESS)
+    rebuild(Path(sys.argv[1]), read_clock(sys.argv[2]), lambda _done, _pages: None)

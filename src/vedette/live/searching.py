@@ -1,0 +1,262 @@
+"""Searching a data folder: what the server and ``vedette search`` ask. It reads beside the keeper and the indexer."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vedette.edges.book import StateBook
+from vedette.edges.clock import Clock
+from vedette.edges.generations import Generations
+from vedette.edges.replay import Old, body_of
+from vedette.edges.search_book import KeyRow, RuleRow
+from vedette.edges.state import database_said_plainly, read_state
+from vedette.edges.warc import Place
+from vedette.edges.warc_reading import read_place
+from vedette.errors import StoreError
+from vedette.facts import Failure, Site, origin_of
+from vedette.index.fields import PUBLIC
+from vedette.index.retrieval import All, OneOf, Term
+from vedette.index.retrieval import Any as AnyOf
+from vedette.live.counting import counted
+from vedette.live.shelf import LiveShelf
+from vedette.ring.search import Searcher
+from vedette.serve.rank.rules import Rules, read_rules
+from vedette.serve.slate import Result, Slate, Snippet, Wish
+from vedette.web.ports import CachedCopy, Overview
+from vedette.words import words_of
+
+__all__ = ["FolderSearch"]
+
+LOOK_EVERY_S = 0.25
+STATE_EVERY_S = 1.0
+COUNT_EVERY_S = 3.0
+MOST_ENDINGS = 50
+MOST_ID = 1 << 40
+MOST_SIMILAR = 50
+MOST_READERS = 64
+MOST_BODY_BYTES = 16 << 20
+# Copies are found by the index over them; any other page is a group of itself, which its id finds.
+_GROUPS = (
+    "WITH asked (grp) AS (SELECT value FROM json_each(?1)), member (id) AS "
+    "(SELECT id FROM content WHERE grp <> id AND grp IN asked UNION SELECT grp FROM asked) "
+)
+_MEMBERS = _GROUPS + (
+    "SELECT content.id, url.url, page.title, page.fetched_s, url.found_s, content.language, content.private "
+    "FROM content JOIN url ON url.id = content.id JOIN page ON page.id = content.id "
+    "WHERE content.id IN member AND content.grp IN asked AND content.id <> ?2 "
+    "AND page.status BETWEEN 200 AND 299 ORDER BY content.id LIMIT ?3"
+)
+_COUNTS = _GROUPS + (  # noqa: S608 - two texts of our own
+    "SELECT content.grp, count(*) FROM content JOIN page ON page.id = content.id "
+    "WHERE content.id IN member AND content.grp IN asked AND page.status BETWEEN 200 AND 299 "
+    "AND content.private IN (SELECT value FROM json_each(?2)) GROUP BY content.grp"
+)
+_PLACE = "SELECT file, offset, length, status, content_type, fetched_s FROM page WHERE id = ?"
+
+
+class FolderSearch:
+    """A ``web.ports.Search`` over one data folder."""
+
+    def __init__(self, folder: Path, clock: Clock, *, demo: bool = False) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._started_s = clock.now()
+        self._demo = demo
+        self._generations = Generations(folder)
+        self._shelf: LiveShelf | None = None
+        self._searcher: Searcher | None = None
+        self._db: sqlite3.Connection | None = None
+        self._looked_s = self._ruled_s = float("-inf")
+        self._sites: tuple[Site, ...] = ()
+        self._rules = Rules()
+        self._overviews: dict[tuple[str, ...], tuple[float, Overview]] = {}
+        self.keys: list[KeyRow] = []
+
+    # the port
+
+    def search(self, wish: Wish) -> Slate:
+        """Results, with how many others say the same."""
+        shelf = self._look()
+        if shelf is None or self._searcher is None:
+            return Slate(wish, 0)
+        return self._with_copies(self._searcher.search(wish, self._clock.now()), shelf)
+
+    def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
+        """How what is being typed may go on."""
+        shelf = self._look()
+        if shelf is None:
+            return ()
+        if site:
+            return self._titles_within(shelf, typed, most, site, allowed)
+        return shelf.lexicon.suggestions.complete(typed, most)
+
+    def overview(self, allowed: tuple[str, ...]) -> Overview:
+        """Counted every few seconds for each kind of reader."""
+        shelf, now_s = self._look(), time.monotonic()
+        counted_s, kept = self._overviews.get(allowed, (float("-inf"), Overview()))
+        if shelf is None or now_s - counted_s < COUNT_EVERY_S:
+            return kept
+        if len(self._overviews) >= MOST_READERS:
+            self._overviews.clear()
+        since_s = self._started_s if self._demo else None
+        hosts = dict(self._ask("SELECT id, name FROM host"))
+        self._overviews[allowed] = now_s, counted(shelf, hosts, self._sites, allowed, self._clock.now(), since_s)
+        return self._overviews[allowed][1]
+
+    def copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
+        """Out of the archive, where the page can be found, and neither its owner nor its site objects."""
+        shelf = self._look()
+        if shelf is None or not self._may_see(shelf, id_, allowed):
+            return None
+        stored = shelf.table.stored(id_)
+        if stored is None or "noarchive" in stored.marks.split(", "):
+            return None
+        row = self._ask(_PLACE, id_)
+        if not row or row[0][0] is None:
+            return None
+        file, offset, length, status, content_type, fetched_s = row[0]
+        try:
+            found = read_place(self._folder / "warc", Place(file, offset, length))
+        except StoreError:
+            return None
+        body = body_of(Old(stored.url, fetched_s, status, found.headers, found.payload, ""), MOST_BODY_BYTES)
+        if isinstance(body, Failure):
+            return None
+        charset = self._ask("SELECT charset FROM content WHERE id = ?", id_)
+        return CachedCopy(
+            stored.url,
+            stored.title,
+            fetched_s,
+            content_type,
+            body,
+            str(charset[0][0]) if charset else "",
+            stored.body if stored.kind != "html" else "",
+        )
+
+    def similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[Result, ...]:
+        """Its group of copies, those left out of the index too."""
+        shelf = self._look()
+        if shelf is None or not self._may_see(shelf, id_, allowed):
+            return ()
+        group = int(shelf.table.rows[id_]["group"])
+        rows = self._ask(_MEMBERS, json.dumps([group]), id_, MOST_SIMILAR)
+        return tuple(
+            Result(page, url, title, Snippet(), origin_of(url).host, "html", language, fetched_s, found_s, None, 0.0)
+            for page, url, title, fetched_s, found_s, language, private in rows
+            if not private or private in allowed
+        )
+
+    def sites(self) -> tuple[Site, ...]:
+        """All of them."""
+        self._look()
+        return self._sites
+
+    def is_behind(self) -> str:
+        """Whether there is an index at all, and whether it has all pages."""
+        shelf = self._look()
+        if shelf is None:
+            return "there is no index yet: it is built as soon as pages are fetched"
+        return ""
+
+    def now_s(self) -> float:
+        """World time."""
+        return self._clock.now()
+
+    # looking
+
+    def _look(self) -> LiveShelf | None:
+        """What is there now; looked at anew several times a second."""
+        wall_s = time.monotonic()
+        if wall_s - self._looked_s >= LOOK_EVERY_S:
+            self._looked_s = wall_s
+            self._see_index()
+        if wall_s - self._ruled_s >= STATE_EVERY_S:
+            self._ruled_s = wall_s
+            self._see_state()
+        return self._shelf
+
+    def _see_index(self) -> None:
+        generation = self._generations.current()
+        if generation is None:
+            return
+        if self._shelf is None or self._shelf.generation != generation:
+            try:
+                self._shelf = LiveShelf(generation)
+            except StoreError:  # it is just being made
+                return
+            self._searcher = Searcher(self._shelf, self._rules)
+        self._shelf.refresh()
+
+    def _see_state(self) -> None:
+        if not (self._folder / "state.db").exists():
+            return
+        try:
+            with read_state(self._folder) as db:
+                book = StateBook(db)
+                self._sites = tuple(row.site for row in book.sites())
+                self.keys = book.reader_keys()
+                rules = rules_of(book.search_rules())
+        except StoreError:  # it is just being made; what is at hand stays
+            return
+        if rules != self._rules and self._shelf is not None:
+            self._rules = rules
+            self._searcher = Searcher(self._shelf, rules)
+
+    def _ask(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        """Something of the state as it is now."""
+        if self._db is None:
+            path = (self._folder / "state.db").resolve().as_uri()
+            self._db = sqlite3.connect(f"{path}?mode=ro", uri=True, isolation_level=None)
+        with database_said_plainly(self._folder):
+            return self._db.execute(sql, values).fetchall()
+
+    # what is shown
+
+    def _with_copies(self, slate: Slate, shelf: LiveShelf) -> Slate:
+        """How many other pages of its group each result has, as far as the reader may see them."""
+        if not slate.results or not slate.wish.folded:
+            return slate
+        groups = shelf.table.at(np.array([result.id for result in slate.results], np.int64))["group"].tolist()
+        rows = self._ask(_COUNTS, json.dumps(groups), json.dumps(["", *slate.wish.allowed]))
+        others = {group: count - 1 for group, count in rows}
+        results = [
+            result._replace(similar=max(others.get(group, 0), 0))
+            for result, group in zip(slate.results, groups, strict=True)
+        ]
+        return slate._replace(results=tuple(results))
+
+    def _titles_within(
+        self, shelf: LiveShelf, typed: str, most: int, site: str, allowed: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """The titles of pages of a site that have all words, the last one perhaps unfinished."""
+        *whole, last = words_of(typed)[:8] or [""]
+        if not last:
+            return ()
+        rows = shelf.lexicon.vocabulary.with_prefix(last)[:MOST_ENDINGS]
+        ends = {last: None, **{shelf.lexicon.vocabulary.word(row): None for row in rows}}
+        node = All(
+            (
+                OneOf("site", (site.lower().rstrip("/"),)),
+                OneOf("access", (PUBLIC, *allowed)),
+                *(Term("title", word) for word in whole),
+                AnyOf(tuple(Term("title", word) for word in ends)),
+            )
+        )
+        found = shelf.stored(shelf.finder.find(node, most).ids)
+        return tuple(dict.fromkeys(stored.title for stored in found if stored is not None))
+
+    def _may_see(self, shelf: LiveShelf, id_: int, allowed: tuple[str, ...]) -> bool:
+        if not 0 <= id_ < MOST_ID or not shelf.has(id_):
+            return False
+        return shelf.access(np.array([id_]))[0] in {PUBLIC, *allowed}
+
+
+def rules_of(rows: Sequence[RuleRow]) -> Rules:
+    """The operator's rules for single queries, as ranking takes them."""
+    kinds = {kind: [(row.query, row.value) for row in rows if row.kind == kind] for kind in ("synonym", "pin", "hide")}
+    return read_rules(kinds["synonym"], kinds["pin"], kinds["hide"])

@@ -1,0 +1,91 @@
+"""An index and what stands beside it, as the server holds them: looked at anew several times a second."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from vedette.decide import Ints
+from vedette.edges.page_table import PageTable
+from vedette.edges.tantivy_index import IndexReader, open_reader
+from vedette.index.fields import PUBLIC
+from vedette.index.retrieval import All, Forward, OneOf, Phrase
+from vedette.index.spelling import corrected
+from vedette.index.stored import Stored
+from vedette.live.lexicon import FILE, no_lexicon, read_lexicon
+from vedette.ring.ports_search import Signals
+
+__all__ = ["LiveShelf"]
+
+
+class LiveShelf:
+    """A ``ring.ports_search.Shelf`` over one generation."""
+
+    def __init__(self, generation: Path) -> None:
+        self.generation = generation
+        self._reader = open_reader(generation / "tantivy")
+        self.table = PageTable(generation)
+        self.lexicon = no_lexicon()
+        self._lexicon_ns = 0
+        self.refresh()
+
+    def refresh(self) -> bool:
+        """See what was committed meanwhile; whether anything was."""
+        is_new = self._reader.refresh()
+        self.table.refresh()
+        self._read_lexicon()
+        return is_new
+
+    @property
+    def finder(self) -> IndexReader:
+        """The index itself."""
+        return self._reader
+
+    def forward(self, ids: Ints) -> Forward:
+        """The words of pages."""
+        return self.table.forward(ids)
+
+    def signals(self, ids: Ints) -> Signals:
+        """What else is known of them."""
+        return self.table.signals(ids)
+
+    def stored(self, ids: Ints) -> Sequence[Stored | None]:
+        """Their text."""
+        return [self.table.stored(id_) for id_ in ids.tolist()]
+
+    def access(self, ids: Ints) -> Sequence[str]:
+        """What a reader must be allowed to see each with."""
+        return self.table.access(ids)
+
+    def df(self, word: str) -> int:
+        """How many pages have a word."""
+        return self._reader.df("body", word)
+
+    def forms_of(self, word: str) -> tuple[tuple[str, float], ...]:
+        """Other forms of a word that pages have."""
+        return self.lexicon.vocabulary.forms_of(word)
+
+    def corrected(self, words: Sequence[str]) -> tuple[str, ...] | None:
+        """What was perhaps meant."""
+        return corrected(words, self.lexicon.spelling, self._followed)
+
+    def _followed(self, one: str, other: str) -> int:
+        """How many public pages have two words next to each other."""
+        node = All((Phrase("body", (one, other)), OneOf("access", (PUBLIC,))))
+        return self._reader.find(node, 1, count=True).total
+
+    def has(self, id_: int) -> bool:
+        """Whether a page can be found."""
+        return self.table.is_indexed(id_)
+
+    def newest(self, most: int) -> Ints:
+        """The pages that were first seen last, the latest first."""
+        ids = self.table.indexed
+        return ids[np.argsort(-self.table.rows["born_s"][ids], kind="stable")[:most]]
+
+    def _read_lexicon(self) -> None:
+        path = self.generation / FILE
+        written_ns = path.stat().st_mtime_ns if path.exists() else 0
+        if written_ns != self._lexicon_ns:
+            self._lexicon_ns = written_ns
+            self.lexicon = read_lexicon(self.generation) or self.lexicon

@@ -1,0 +1,1 @@
+"""Which results first? Weights over features, and what changes an order afterwards."""

@@ -1,0 +1,62 @@
+"""Why a result stands where it stands, in one sentence."""
+
+from collections.abc import Mapping
+
+__all__ = ["sentence"]
+
+# Below this share of all that speaks for a page, a place is not worth a word.
+WORTH_SAYING = 0.12
+MOST_PLACES = 3
+PLACES = {
+    "title": "its title",
+    "headings": "its headings",
+    "anchors": "links to it",
+    "url": "its address",
+    "body": "its text",
+}
+BESIDES = {
+    "home": "it is the home page of the site that the query names",
+    "fresh": "it is recent",
+    "importance": "important pages link to it",
+    "host_importance": "its site is important",
+    "popularity": "readers choose it often",
+}
+AGAINST = {"spam": "though it looks a little like spam"}
+
+
+def sentence(contributions: Mapping[str, float], words: str) -> str:
+    """The places that say the words, and what else counts, by what each feature added to the score.
+
+    >>> sentence({"title_phrase": 2.0, "title_bm25": 1.0, "anchors_phrase": 1.5, "body_bm25": 0.1}, "consumer lag")
+    'High because its title and links to it say “consumer lag”.'
+    """
+    total = sum(value for value in contributions.values() if value > 0)
+    if total <= 0:
+        return "Here because nothing else matches better."
+    places = _places(contributions, total)
+    besides = [said for key, said in BESIDES.items() if contributions.get(key, 0.0) >= WORTH_SAYING * total]
+    against = [said for key, said in AGAINST.items() if -contributions.get(key, 0.0) >= WORTH_SAYING * total]
+    first = (
+        [f"{_listed(places)} {'say' if len(places) > 1 or places[0] in _MANY else 'says'} “{words}”"] if places else []
+    )
+    reasons = _listed(first + besides) or "its words match best"
+    return f"High because {', '.join([reasons, *against])}."
+
+
+_MANY = frozenset({PLACES["headings"], PLACES["anchors"]})
+
+
+def _places(contributions: Mapping[str, float], total: float) -> list[str]:
+    """What says the words, the weightiest first."""
+    added = dict.fromkeys(PLACES, 0.0)
+    for key, value in contributions.items():
+        place = key.partition("_")[0]
+        if place in added:
+            added[place] += value
+    loudest = sorted(added, key=lambda place: -added[place])[:MOST_PLACES]
+    return [PLACES[place] for place in loudest if added[place] >= WORTH_SAYING * total]
+
+
+def _listed(things: list[str]) -> str:
+    """In a row, with "and" before the last."""
+    return " and ".join(filter(None, [", ".join(things[:-1]), *things[-1:]]))

@@ -1,0 +1,74 @@
+"""What the operator decides for single queries: synonyms, results that stand first, results that are not shown.
+
+A rule is kept by the words of its query in the form in which they are indexed, one space between.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from vedette.words import words_of
+
+__all__ = ["NO_RULES", "PINNED", "Rules", "key_of", "read_rules"]
+
+PINNED = "pinned for this query"
+_NONE: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+
+
+def key_of(words: Sequence[str]) -> str:
+    """By what the rules of a query are found.
+
+    >>> key_of(["consumer", "lag"])
+    'consumer lag'
+    """
+    return " ".join(words)
+
+
+class Rules(NamedTuple):
+    """Rules by the words they are for. Synonyms are in indexed form too; pinned and hidden are URLs."""
+
+    synonyms: Mapping[str, tuple[str, ...]] = _NONE
+    pinned: Mapping[str, tuple[str, ...]] = _NONE
+    hidden: Mapping[str, tuple[str, ...]] = _NONE
+
+    def pins(self, words: Sequence[str]) -> tuple[str, ...]:
+        """The URLs that stand first for a query, in order; what is hidden is not."""
+        hidden = self.hides(words)
+        return tuple(url for url in self.pinned.get(key_of(words), ()) if url not in hidden)
+
+    def hides(self, words: Sequence[str]) -> frozenset[str]:
+        """The URLs that are not shown for a query."""
+        return frozenset(self.hidden.get(key_of(words), ()))
+
+    def means(self, words: Sequence[str]) -> tuple[str, ...]:
+        """What else a word, or words next to each other, may be called."""
+        return self.synonyms.get(key_of(words), ())
+
+
+NO_RULES = Rules()
+
+
+def read_rules(
+    synonyms: Iterable[tuple[str, str]], pinned: Iterable[tuple[str, str]], hidden: Iterable[tuple[str, str]]
+) -> Rules:
+    """Rules as the operator writes them: pairs of a query, and another word for it or a URL. Synonyms go both ways.
+
+    >>> read_rules([("K8s", "Kubernetes")], [], []).means(["kubernetes"])
+    ('k8s',)
+    """
+    pairs = [(key_of(words_of(one)), key_of(words_of(other))) for one, other in synonyms]
+    both = [pair for one, other in pairs for pair in ((one, other), (other, one)) if one != other]
+    return Rules(_gathered(both), _gathered(_keyed(pinned)), _gathered(_keyed(hidden)))
+
+
+def _keyed(rules: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(key_of(words_of(query)), url) for query, url in rules]
+
+
+def _gathered(pairs: Iterable[tuple[str, str]]) -> Mapping[str, tuple[str, ...]]:
+    """All values of a key, each once, in order."""
+    found: dict[str, dict[str, None]] = {}
+    for key, value in pairs:
+        if key and value:
+            found.setdefault(key, {})[value] = None
+    return MappingProxyType({key: tuple(values) for key, values in found.items()})

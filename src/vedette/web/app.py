@@ -1,0 +1,97 @@
+"""The server's application: pages, API and sign-in behind one gate."""
+
+from collections.abc import Callable, Sequence
+from time import monotonic
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from vedette import __version__
+from vedette.config import Serve
+from vedette.web.access import Access, Refused
+from vedette.web.answers import error_answer, json_answer
+from vedette.web.api import api_routes
+from vedette.web.gate import Gate, Rules, told_refusal
+from vedette.web.keys import Key
+from vedette.web.limits import Limits
+from vedette.web.look import Look
+from vedette.web.metrics import Metrics, TimedSearch
+from vedette.web.openapi import described
+from vedette.web.pages import page_routes
+from vedette.web.parameters import WrongParameter
+from vedette.web.ports import Search
+from vedette.web.reference import reference_route
+from vedette.web.signin import signin_route
+
+__all__ = ["make_app"]
+
+
+def make_app(
+    search: Search,
+    serve: Serve,
+    look: Look,
+    keys: Callable[[], Sequence[Key]] = tuple,
+    clock: Callable[[], float] = monotonic,
+) -> Starlette:
+    """Everything that is served. ``keys`` is asked anew for each request, so a revoked key ends at once."""
+    metrics = Metrics()
+    access = Access(serve, keys)
+    timed = TimedSearch(search, metrics)
+    rules = Rules(access, Limits(clock), metrics, search.sites, look)
+    description = described(look.name, look.address, __version__)
+    app = Starlette(
+        routes=[
+            *page_routes(timed, look),
+            *api_routes(timed),
+            _description_route(description),
+            reference_route(description, look),
+            _health_route(search),
+            metrics.route(search),
+            signin_route(access, look),
+        ],
+        middleware=[Middleware(Gate, rules)],
+        exception_handlers={HTTPException: _unrouted(look), WrongParameter: _wrong},
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+def _description_route(description: dict[str, object]) -> Route:
+    async def shown(_request: Request) -> Response:
+        return json_answer(description)
+
+    return Route("/api/openapi.json", shown)
+
+
+def _health_route(search: Search) -> Route:
+    """Whether searching works, told to anybody: so it counts no private page and tells no reason of a failure."""
+
+    async def asked(_request: Request) -> Response:
+        kept = {"cache-control": "no-store"}
+        try:
+            told = {"status": "ok", "pages": search.overview(()).pages, "behind": search.is_behind()}
+        except Exception as error:  # noqa: BLE001 - that it fails is the answer
+            reason = f"the index cannot be asked ({type(error).__name__})"
+            return json_answer({"status": "failing", "pages": 0, "behind": reason}, 503, kept)
+        return json_answer(told, 200, kept)
+
+    return Route("/healthz", asked)
+
+
+def _unrouted(look: Look) -> Callable[[Request, Exception], Response]:
+    def told(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        missing = Refused(404, "not_found", "There is nothing at this address.")
+        other = Refused(error.status_code, "refused", str(error.detail))
+        return told_refusal(request, look, missing if error.status_code == 404 else other, dict(error.headers or {}))
+
+    return told
+
+
+def _wrong(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, WrongParameter)
+    return error_answer(400, "wrong_parameter", error.words, error.parameter or None)

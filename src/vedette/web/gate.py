@@ -1,0 +1,194 @@
+"""What every request passes on its way in and out: sizes, methods, who asks, how much, and the headers that follow.
+
+It stands around all routes, so that no route can be forgotten. An exception that nobody expected ends here: the reader
+gets an answer, the operator one line.
+"""
+
+import sys
+from asyncio import CancelledError
+from collections.abc import Callable
+from math import ceil
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from vedette.facts import Site
+from vedette.web.access import Access, Reader, Refused, allowed_sites, is_for_programs, path_of
+from vedette.web.answers import error_answer
+from vedette.web.limits import Limits
+from vedette.web.look import Look
+from vedette.web.metrics import Metrics
+from vedette.web.rendering import problem_page, theme_of
+
+__all__ = ["Gate", "told_refusal"]
+
+LONGEST_QUERY_STRING = 32_768  # room for the longest query of the API, each character written as four escaped bytes
+LONGEST_HEADERS = 32_768
+FRESH = "public, max-age=10"
+CROSS_ORIGIN = frozenset({"/api/v1/search", "/api/v1/suggest"})
+UNCOUNTED = frozenset({"/healthz", "/metrics", "/embed.js", "/favicon.ico"})
+
+
+class Rules(NamedTuple):
+    """What the gate goes by."""
+
+    access: Access
+    limits: Limits
+    metrics: Metrics
+    sites: Callable[[], tuple[Site, ...]]
+    look: Look
+
+
+def told_refusal(request: Request, look: Look, refused: Refused, headers: dict[str, str] | None = None) -> Response:
+    """A refusal as the asker reads it: JSON for programs, a page for people."""
+    if is_for_programs(path_of(request)):
+        return error_answer(refused.status, refused.code, refused.words, None, headers)
+    answer = problem_page(refused.status, refused.words, look=look, theme=theme_of(request))
+    answer.headers.update(headers or {})
+    return answer
+
+
+class Gate:
+    """The middleware. It leaves in the request's state who asks (``reader``) and what they may see (``allowed``)."""
+
+    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+        self._app = app
+        self._rules = rules
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Lets a request in, or answers it here."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        request.state.reader, request.state.allowed = Reader(), ()
+        exit_ = _Exit(request, send, self._rules.access)
+        try:
+            answer = self._stopped(request) or self._app
+            await answer(scope, receive, exit_.send)
+        except (CancelledError, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - a panic of the index is no Exception, and is told all the same
+            _log(request, error)
+            if not exit_.status:
+                await self._failed(request)(scope, receive, exit_.send)
+        self._rules.metrics.answered(_route(scope), exit_.status or 500)
+
+    def _stopped(self, request: Request) -> Response | None:
+        """The answer to what goes no further; None for what does."""
+        return self._oversized(request) or self._other_method(request) or self._unwelcome(request)
+
+    def _oversized(self, request: Request) -> Response | None:
+        if len(request.scope["query_string"]) > LONGEST_QUERY_STRING:
+            return self._told(request, 414, "too_long", "This address is too long. Ask for less at once.")
+        if sum(len(name) + len(value) for name, value in request.scope["headers"]) > LONGEST_HEADERS:
+            return self._told(request, 431, "headers_too_large", "The headers of this request are too large.")
+        return None
+
+    def _other_method(self, request: Request) -> Response | None:
+        path, method = path_of(request), request.method
+        if method in {"GET", "HEAD"} or (method == "POST" and path == "/signin"):
+            return None
+        if method == "OPTIONS" and path in CROSS_ORIGIN:
+            leave = {"access-control-allow-methods": "GET", "access-control-allow-headers": "authorization"}
+            return Response(status_code=204, headers={"allow": "GET, HEAD, OPTIONS", **leave})
+        allow = "GET, HEAD, POST" if path == "/signin" else "GET, HEAD"
+        return self._told(request, 405, "wrong_method", "This address can only be read, with GET.", {"allow": allow})
+
+    def _unwelcome(self, request: Request) -> Response | None:
+        rules, path = self._rules, path_of(request)
+        reader = rules.access.reader(request)
+        if path not in UNCOUNTED and not path.startswith("/static/"):
+            rate = reader.rate if isinstance(reader, Reader) else None
+            wait_s = rules.limits.wait_s(rules.access.mark(request, reader), rate or rules.access.serve.rate)
+            if wait_s:
+                return self._too_fast(request, ceil(wait_s))
+        if isinstance(reader, Refused):
+            return self._refused(request, reader)
+        request.state.reader = reader
+        request.state.allowed = allowed_sites(reader, rules.sites()) if reader.known_by else ()
+        return None
+
+    def _too_fast(self, request: Request, wait_s: int) -> Response:
+        words = f"Too many requests. Ask again in {wait_s} s."
+        return self._told(request, 429, "too_many_requests", words, {"retry-after": str(wait_s)})
+
+    def _refused(self, request: Request, refused: Refused) -> Response:
+        if refused.status == 401 and self._rules.access.serve.access == "token":
+            if not is_for_programs(path_of(request)) and "authorization" not in request.headers:
+                return RedirectResponse(f"/signin?next={quote(_place(request), safe='')}", 303)
+            return told_refusal(request, self._rules.look, refused, {"www-authenticate": "Bearer"})
+        return told_refusal(request, self._rules.look, refused)
+
+    def _failed(self, request: Request) -> Response:
+        return self._told(request, 500, "failed", "That went wrong here. The reason is in the server's log.")
+
+    def _told(
+        self, request: Request, status: int, code: str, words: str, headers: dict[str, str] | None = None
+    ) -> Response:
+        return told_refusal(request, self._rules.look, Refused(status, code, words), headers)
+
+
+class _Exit:
+    """Sends an answer with the headers that depend on who asked, and remembers its status (0: nothing sent yet)."""
+
+    def __init__(self, request: Request, send: Send, access: Access) -> None:
+        self.status = 0
+        self._request = request
+        self._path = path_of(request)
+        self._send = send
+        self._origins = access.serve.embed_origins
+
+    async def send(self, message: Message) -> None:
+        """Passes a message on."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            headers.setdefault("x-content-type-options", "nosniff")
+            self._may_be_kept(headers)
+            if self._path in CROSS_ORIGIN:
+                self._may_be_read(headers)
+        await self._send(message)
+
+    def _may_be_kept(self, headers: MutableHeaders) -> None:
+        """What somebody in particular was told is for nobody else; what all are told may be old by seconds."""
+        if self._path.startswith("/static/") or self._path == "/embed.js":
+            return
+        if self._request.state.reader.known_by:
+            headers["cache-control"] = "private, no-store"
+        else:
+            headers.setdefault("cache-control", FRESH if self.status == 200 else "no-store")
+        headers.add_vary_header("Authorization, Cookie")
+
+    def _may_be_read(self, headers: MutableHeaders) -> None:
+        """Which other origins' scripts may read it; never with credentials."""
+        headers.add_vary_header("Origin")
+        origin = self._request.headers.get("origin", "")
+        if "*" in self._origins or origin in self._origins:
+            headers["access-control-allow-origin"] = "*" if "*" in self._origins else origin
+            headers["access-control-expose-headers"] = "retry-after"
+
+
+def _route(scope: Scope) -> str:
+    """The pattern of the path that answered; one name for all that matched none."""
+    return getattr(scope.get("route"), "path", "none")
+
+
+def _place(request: Request) -> str:
+    query = request.scope["query_string"].decode("latin-1")
+    return path_of(request) + (f"?{query}" if query else "")
+
+
+def _log(request: Request, error: BaseException) -> None:
+    """One line, without what the reader asked for: queries are nobody's business, the operator's neither."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    where = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else "?"
+    what = f"{type(error).__name__}: {error}"[:300]
+    sys.stderr.write(f"vedette: {request.method} {_route(request.scope)} failed at {where}: {what!r}\n")

@@ -1,0 +1,90 @@
+"""Keys: a secret text that its holder shows, of which only a hash is kept.
+
+A secret is 32 random bytes. Slow hashes with salt are for what people think up, since that can be guessed; nobody
+guesses 256 random bits, so one SHA-256 is enough, and it costs a search nothing. Whoever reads the data folder learns
+the hashes, and with them no secret.
+"""
+
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from hmac import compare_digest
+
+from vedette.config import Rate
+from vedette.errors import UsageError
+
+__all__ = ["PREFIX", "SCOPES", "Key", "find_key", "new_key"]
+
+PREFIX = "vk_"  # so that a key is known for one, wherever it is found
+SCOPES = ("search", "private", "admin")
+RANDOM_BYTES = 32
+LONGEST = 200  # of what is shown as a key; a true one is much shorter
+
+_NAME = re.compile(r"(?=[^\s*])[^\x00-\x1f\x7f-\x9f]{1,64}(?<!\s)")
+_SITE = re.compile(r"(?:[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?(?:/[!-~]{0,500})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Who may do what with a secret. The rate is the server's own where it is None.
+
+    ``scopes``: *search*; *private*, to see the private sites whose ``readers`` name this key; *admin* is reserved.
+    ``sites`` limits it to some hosts or paths of hosts ("docs.example.org/api/"); without any it is for all.
+    """
+
+    name: str
+    hash: bytes
+    scopes: tuple[str, ...] = ("search",)
+    rate: Rate | None = None
+    created_s: float = 0.0
+    revoked_s: float | None = None
+    sites: tuple[str, ...] = ()
+
+
+def new_key(
+    name: str,
+    scopes: Sequence[str],
+    rate: Rate | None,
+    sites: Sequence[str],
+    random_bytes: bytes,
+    created_s: float = 0.0,
+) -> tuple[str, Key]:
+    """A secret to hand to its holder once, and the key to keep.
+
+    >>> secret, key = new_key("wiki", ["search"], None, [], bytes(32))
+    >>> secret[:8], key.name
+    ('vk_AAAAA', 'wiki')
+    """
+    if len(random_bytes) != RANDOM_BYTES:
+        raise ValueError(f"a key is made of {RANDOM_BYTES} random bytes")
+    if not _NAME.fullmatch(name):
+        raise UsageError('a key needs a name of at most 64 characters, such as "wiki"; it may not begin with *')
+    for scope in scopes:
+        if scope not in SCOPES:
+            raise UsageError(f"unknown scope {scope[:40]!r}: give some of {', '.join(SCOPES)}")
+    for site in sites:
+        if not _SITE.fullmatch(site):
+            raise UsageError('limit a key to hosts or paths of hosts in lower case, such as "docs.example.org/api/"')
+    secret = PREFIX + urlsafe_b64encode(random_bytes).rstrip(b"=").decode()
+    return secret, Key(name, _hash(secret), tuple(scopes), rate, created_s, None, tuple(sites))
+
+
+def find_key(keys: Sequence[Key], presented: str) -> Key | None:
+    """The key whose secret this is, unless it was revoked. How long it takes tells nothing of the keys.
+
+    >>> secret, key = new_key("wiki", ["search"], None, [], bytes(32))
+    >>> find_key([key], secret) is key, find_key([key], "vk_guessed")
+    (True, None)
+    """
+    shown = _hash(presented[:LONGEST])
+    found = None
+    for key in keys:  # all of them, so that the time does not tell where one stands
+        if compare_digest(key.hash, shown) and key.revoked_s is None:
+            found = key
+    return found
+
+
+def _hash(secret: str) -> bytes:
+    return sha256(secret.encode("utf-8", "replace")).digest()

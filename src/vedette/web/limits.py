@@ -1,0 +1,76 @@
+"""How much each reader may ask: a bucket of tokens each, of which every request takes one.
+
+A bucket holds as many tokens as the rate names, and fills up in the rate's time: so a reader may ask them all at once,
+and then as steadily as they come back. The memory is bounded: of too many readers the one that asked longest ago is
+forgotten, which at worst fills one bucket too early.
+"""
+
+import ipaddress
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from hashlib import blake2b
+
+from vedette.config import Rate
+
+__all__ = ["Limits", "address_mark"]
+
+MOST_READERS = 10_000
+
+
+class Limits:
+    """The buckets of all readers. The clock is the process's own: only differences count."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, most: int = MOST_READERS) -> None:
+        self._clock = clock
+        self._most = most
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens left, and when that was
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def wait_s(self, reader: str, rate: Rate) -> float:
+        """Takes a token and says 0, or says after how many seconds there is one.
+
+        >>> limits = Limits(clock=lambda: 0.0)
+        >>> [limits.wait_s("wiki", Rate(2, 60.0)) for _ in range(3)]
+        [0.0, 0.0, 30.0]
+        """
+        if not rate.requests:
+            return 0.0
+        now_s = self._clock()
+        tokens = self._tokens(reader, rate, now_s)
+        taken = tokens >= 1
+        self._keep(reader, tokens - taken, now_s)
+        return 0.0 if taken else (1 - tokens) * rate.per_s / rate.requests
+
+    def _tokens(self, reader: str, rate: Rate, now_s: float) -> float:
+        left, then_s = self._buckets.get(reader, (float(rate.requests), now_s))
+        return min(left + (now_s - then_s) * rate.requests / rate.per_s, float(rate.requests))
+
+    def _keep(self, reader: str, tokens: float, now_s: float) -> None:
+        self._buckets[reader] = (tokens, now_s)
+        self._buckets.move_to_end(reader)
+        if len(self._buckets) > self._most:
+            self._buckets.popitem(last=False)
+
+
+def address_mark(address: str, salt: bytes) -> str:
+    """Stands for a reader of whom only the address is known, without keeping the address.
+
+    An IPv6 reader has a whole /64 to choose addresses from, so that counts as one.
+
+    >>> address_mark("2001:db8::1", b"salt") == address_mark("2001:db8::2", b"salt")
+    True
+    """
+    return blake2b(_network(address).encode("utf-8", "replace"), key=salt, digest_size=12).hexdigest()
+
+
+def _network(address: str) -> str:
+    try:
+        known = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if known.version == 6 and known.ipv4_mapped is None:
+        return str(ipaddress.ip_network((int(known), 64), strict=False))
+    return address

@@ -1,0 +1,91 @@
+"""Numbers for those who watch the server, in the text format of Prometheus. No label comes from what readers send."""
+
+from time import perf_counter
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from vedette.facts import Site
+from vedette.serve.slate import Result, Slate, Wish
+from vedette.web.ports import CachedCopy, Overview, Search
+
+__all__ = ["Metrics", "TimedSearch"]
+
+_BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+
+
+class Metrics:
+    """What is counted, in a registry of its own: two servers in one process do not mix."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        registry = self._registry
+        self._requests = Counter("vedette_requests", "requests answered", ["route", "status"], registry=registry)
+        self._searches = Histogram("vedette_search_seconds", "time of a search", registry=registry, buckets=_BUCKETS_S)
+        self._pages = Gauge("vedette_pages", "pages that can be found", registry=registry)
+        self._age = Gauge("vedette_index_age_seconds", "time since the newest page was fetched", registry=registry)
+
+    def answered(self, route: str, status: int) -> None:
+        """Counts a request; ``route`` is the pattern of its path, never the path."""
+        self._requests.labels(route, str(status)).inc()
+
+    def searched(self, took_s: float) -> None:
+        """Counts a search."""
+        self._searches.observe(took_s)
+
+    def route(self, search: Search) -> Route:
+        """Shows it all at ``/metrics``. Private pages are not counted."""
+
+        async def shown(_request: Request) -> Response:
+            told = search.overview(())
+            self._pages.set(told.pages)
+            self._age.set(max(search.now_s() - told.newest_s, 0.0) if told.newest_s else 0.0)
+            return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
+
+        return Route("/metrics", shown)
+
+
+class TimedSearch:
+    """A search whose every search is timed, whoever asks for it: pages or API."""
+
+    def __init__(self, search: Search, metrics: Metrics) -> None:
+        self._search = search
+        self._metrics = metrics
+
+    def search(self, wish: Wish) -> Slate:
+        """Results, timed."""
+        started_s = perf_counter()
+        slate = self._search.search(wish)
+        self._metrics.searched(perf_counter() - started_s)
+        return slate
+
+    def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
+        """As the search itself."""
+        return self._search.suggest(typed, most, site, allowed)
+
+    def overview(self, allowed: tuple[str, ...]) -> Overview:
+        """As the search itself."""
+        return self._search.overview(allowed)
+
+    def copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
+        """As the search itself."""
+        return self._search.copy(id_, allowed)
+
+    def similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[Result, ...]:
+        """As the search itself."""
+        return self._search.similar(id_, allowed)
+
+    def sites(self) -> tuple[Site, ...]:
+        """As the search itself."""
+        return self._search.sites()
+
+    def is_behind(self) -> str:
+        """As the search itself."""
+        return self._search.is_behind()
+
+    def now_s(self) -> float:
+        """As the search itself."""
+        return self._search.now_s()

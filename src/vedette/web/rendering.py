@@ -1,0 +1,84 @@
+"""From a template to an answer: every page is escaped by default and sent with the same strict headers."""
+
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import Response
+
+from vedette.web import words
+from vedette.web.look import Look
+from vedette.web.statics import asset
+
+__all__ = ["SECURITY", "page", "problem_page", "rendered", "theme_of"]
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-src 'self'; frame-ancestors 'none'"
+)
+SECURITY: Final = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "private, no-cache",
+    "vary": "cookie",
+}
+THEMES: Final = ("dark", "light")
+_PLAIN: Final = Look()
+_PROBLEMS: Final = {
+    400: ("This request cannot be read", "Part of its address is not as it should be. Start again with a search."),
+    403: ("This is not for everybody", "You may not see this page. If you should, ask whoever runs this search."),
+    404: ("There is no such page", "The address may be mistyped, or what was here is gone. A search may find it."),
+    405: ("That cannot be done here", "This address answers only requests to read it."),
+    429: ("That was too fast", "Too many requests came from your address. Wait a minute, then go on."),
+    500: ("That went wrong here", "It is our fault, not yours, and it has been written down. Try again in a moment."),
+    503: ("Not ready yet", "The search is being started or is busy. Try again in a moment."),
+}
+
+
+def page(template: str, asked: Request, look: Look, status: int = 200, **told: object) -> Response:
+    """The answer to a request: a template with what it is told."""
+    return _answer(rendered(template, look=look, theme=theme_of(asked), **told), status)
+
+
+def problem_page(status: int, said: str = "", *, title: str = "", look: Look = _PLAIN, theme: str = "") -> Response:
+    """A page that says what went wrong and what to do; ``said`` and ``title`` take the place of our own words.
+
+    A status that we have no words for is told by those of its hundred.
+    """
+    own_title, own = _PROBLEMS.get(status) or _PROBLEMS[400 if status < 500 else 500]
+    text = rendered("problem.html", look=look, theme=theme, title=title or own_title, said=said or own)
+    return _answer(text, status)
+
+
+def theme_of(asked: Request) -> str:
+    """Which of the two the reader chose; empty where the system decides."""
+    chosen = asked.cookies.get("theme", "")
+    return chosen if chosen in THEMES else ""
+
+
+def rendered(template: str, **told: object) -> str:
+    """The text of a template."""
+    return _environment().get_template(template).render(**told)
+
+
+def _answer(text: str, status: int) -> Response:
+    # Half of a surrogate pair, which a stranger's page may hold, is shown as a question mark.
+    return Response(text.encode(errors="replace"), status, headers=SECURITY, media_type="text/html")
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.globals.update({name: getattr(words, name) for name in words.__all__})
+    made.globals["static"] = lambda name: asset(name).address
+    return made

@@ -1,0 +1,170 @@
+"""Running the application on a socket: uvicorn over uvloop and httptools, with the bounds that these leave to others.
+
+A request is short here: a head and at most a small form. So each has to arrive whole within some seconds and some
+kilobytes, and whoever sends more, or sends it by the drop, is cut off before it costs memory or a connection.
+"""
+
+import errno
+import signal
+import socket
+import threading
+from asyncio import TimerHandle, Transport
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from starlette.types import ASGIApp
+from uvicorn import Config, Server
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from vedette.errors import UsageError
+
+__all__ = ["bind", "run_server", "server_of"]
+
+LONGEST_REQUEST = 65_536
+SLOWEST_REQUEST_S = 15.0
+IDLE_S = 15
+MOST_CONNECTIONS = 1000
+STOP_S = 1  # for answers under way; with the server's own steps an end takes less than two
+BACKLOG = 256
+
+_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
+
+def bind(listen: str) -> socket.socket:
+    """A socket that listens at ``HOST:PORT``; port 0 takes any that is free.
+
+    >>> with bind("127.0.0.1:0") as listening:
+    ...     listening.getsockname()[0]
+    '127.0.0.1'
+    """
+    host, _, port = listen.rpartition(":")
+    if not port.isdecimal() or int(port) > 65_535:
+        raise UsageError(f"{listen}: name a host and a port up to 65535 with serve.listen, such as 127.0.0.1:8080")
+    try:
+        family, kind, _, _, place = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError):
+        raise UsageError(f"{host} is no address: name one of this machine's with serve.listen") from None
+    listening = socket.socket(family, kind)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(place)
+        listening.listen(BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise UsageError(_cannot(error, host, port)) from None
+    return listening
+
+
+def run_server(app: ASGIApp, listening: socket.socket) -> None:
+    """Serves until SIGTERM or SIGINT, then ends within two seconds and returns. The socket is closed at the end."""
+    server_of(app).run([listening])
+
+
+def server_of(app: ASGIApp) -> Server:
+    """A server that is not running yet; whoever runs it in a thread of their own ends it with ``should_exit``."""
+    return _Server(
+        Config(
+            app,
+            loop="uvloop",
+            http=_Reading,
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            log_level="critical",  # what hostile clients send is no news
+            access_log=False,
+            proxy_headers=False,  # who is believed is decided in ``access``
+            server_header=False,
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_keep_alive=IDLE_S,
+            timeout_graceful_shutdown=STOP_S,
+            backlog=BACKLOG,
+        )
+    )
+
+
+def _cannot(error: OSError, host: str, port: str) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} is in use: stop what uses it, or name another with serve.listen"
+    if error.errno in {errno.EACCES, errno.EPERM}:
+        return f"port {port} needs more rights: name one from 1024 on with serve.listen"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"{host} is no address of this machine: name one with serve.listen"
+    return f"cannot listen at {host}:{port} ({error.strerror}): name another place with serve.listen"
+
+
+class _Server(Server):
+    """A server that returns after a signal, where its parent would end the process by the same signal."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Takes the two signals that mean an end, while it runs."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self._end) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _end(self, _number: int, _frame: FrameType | None) -> None:
+        self.should_exit = True
+
+
+class _Reading(HttpToolsProtocol):
+    """Reads requests from one connection, each within its bounds of bytes and time."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:  # noqa: ANN401 - the parent's, handed on
+        super().__init__(*arguments, **settings)
+        self._taken = 0
+        self._asked = False  # the head is there, so an answer may be under way
+        self._patience: TimerHandle | None = None
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override] # as the parent has it
+        """A first request is awaited."""
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is awaited any more."""
+        self._rest()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Some more of a request, or of several."""
+        self._taken += len(data)
+        super().data_received(data)
+        if self._taken > LONGEST_REQUEST and not self.transport.is_closing():
+            if not self._asked:
+                self.transport.write(_TOO_LARGE)
+            self.transport.close()
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        self._wait()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Its head is there."""
+        self._asked = True
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """All of it is there."""
+        self._rest()
+        self._taken = 0
+        self._asked = False
+        super().on_message_complete()
+
+    def _wait(self) -> None:
+        self._rest()
+        self._patience = self.loop.call_later(SLOWEST_REQUEST_S, self.transport.close)
+
+    def _rest(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None

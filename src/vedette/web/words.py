@@ -1,0 +1,243 @@
+"""How pages speak: ages, dates, numbers, addresses and quotations, in words and signs for people.
+
+Everything here takes whatever a stranger's page or a broken clock may hold, and never fails. What is returned as
+``Markup`` is escaped already; everything else is escaped by the templates.
+"""
+
+import math
+import re
+from datetime import UTC, datetime
+from itertools import pairwise
+from urllib.parse import unquote
+
+from markupsafe import Markup, escape
+
+from vedette.serve.slate import Snippet
+
+__all__ = [
+    "age",
+    "ago",
+    "counted",
+    "crumbs",
+    "day",
+    "exact",
+    "host_name",
+    "kind_name",
+    "language_name",
+    "linkable",
+    "marked",
+    "number",
+    "real",
+    "stamp",
+]
+
+THIN = "\N{NARROW NO-BREAK SPACE}"
+MINUTE, HOUR, DAY = 60, 3_600, 86_400
+MONTH, YEAR = 30.44 * DAY, 365.25 * DAY
+EARLIEST_S, LATEST_S = -62_135_596_800, 253_402_300_799  # the years 1 to 9999, which calendars have
+MOST_CRUMBS = 4
+LONGEST_CRUMB = 60
+
+# (up to so many seconds, of so many seconds each, called so)
+_AGES = (
+    (HOUR, MINUTE, "min"),
+    (2 * DAY, HOUR, "h"),
+    (60 * DAY, DAY, "days"),
+    (2 * YEAR, MONTH, "months"),
+    (math.inf, YEAR, "years"),
+)
+# Signs without a width, and those that turn the direction of what follows: in an address they can only deceive.
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]")
+_KINDS = {"html": "Web page", "pdf": "PDF", "txt": "Text", "text": "Text", "xml": "XML", "json": "JSON"}
+_CODES = """
+    ar=Arabic bg=Bulgarian bn=Bengali ca=Catalan cs=Czech da=Danish de=German el=Greek en=English es=Spanish
+    et=Estonian eu=Basque fa=Persian fi=Finnish fr=French ga=Irish gl=Galician he=Hebrew hi=Hindi hr=Croatian
+    hu=Hungarian hy=Armenian id=Indonesian is=Icelandic it=Italian ja=Japanese ka=Georgian ko=Korean lt=Lithuanian
+    lv=Latvian mk=Macedonian ms=Malay nl=Dutch no=Norwegian pl=Polish pt=Portuguese ro=Romanian ru=Russian sk=Slovak
+    sl=Slovenian sq=Albanian sr=Serbian sv=Swedish ta=Tamil th=Thai tr=Turkish uk=Ukrainian ur=Urdu vi=Vietnamese
+    zh=Chinese
+"""
+_LANGUAGES = dict(pair.split("=") for pair in _CODES.split())
+
+
+# --- times ---
+
+
+def age(seconds: float) -> str:
+    """How long something took or lies back, in the unit that people would use.
+
+    >>> [age(seconds).replace(THIN, " ") for seconds in (250, 7_300, 86_400 * 10, -5)]
+    ['4 min', '2 h', '10 days', 'less than a minute']
+    """
+    if not MINUTE <= seconds < math.inf:
+        return "less than a minute"
+    unit_s, name = next((unit_s, name) for up_to, unit_s, name in _AGES if seconds < up_to)
+    return f"{number(int(seconds // unit_s))}{THIN}{name}"
+
+
+def ago(now_s: float, then_s: float) -> str:
+    """How long ago something was. What lies in the future by a clock that is wrong was just now.
+
+    >>> ago(1000, 760).replace(THIN, " "), ago(1000, 990), ago(1000, 2000)
+    ('4 min ago', 'just now', 'just now')
+    """
+    return f"{age(now_s - then_s)} ago" if MINUTE <= now_s - then_s < math.inf else "just now"
+
+
+def exact(then_s: float) -> str:
+    """The full time, for those who hover; empty where the calendar has none.
+
+    >>> exact(1_700_000_000)
+    '2023-11-14 22:13:20 UTC'
+    """
+    when = _when(then_s)
+    return "" if when is None else f"{when:%Y-%m-%d %H:%M:%S} UTC".rjust(23, "0")
+
+
+def stamp(then_s: float) -> str:
+    """The time as machines read it, for the ``datetime`` of a time element."""
+    return exact(then_s)[:19].replace(" ", "T") + "Z" if exact(then_s) else ""
+
+
+def day(then_s: float) -> str:
+    """The day, as people write it.
+
+    >>> day(1_700_000_000)
+    '14 Nov 2023'
+    """
+    when = _when(then_s)
+    return "" if when is None else f"{when.day} {when:%b} {when.year}"
+
+
+def _when(then_s: float) -> datetime | None:
+    return datetime.fromtimestamp(then_s, UTC) if EARLIEST_S <= then_s <= LATEST_S else None
+
+
+# --- numbers ---
+
+
+def number(count: int) -> str:
+    """A whole number with thin spaces between its thousands.
+
+    >>> number(1234567).replace(THIN, " "), number(-1200).replace(THIN, " ")
+    ('1 234 567', '-1 200')
+    """
+    return f"{count:,}".replace(",", THIN)
+
+
+def counted(count: int, thing: str) -> str:
+    """So many of a thing.
+
+    >>> counted(1, "page"), counted(12, "page")
+    ('1 page', '12 pages')
+    """
+    return f"{number(count)} {thing if count == 1 else thing + 's'}"
+
+
+def real(value: float) -> str:
+    """A number of a feature, short: three digits that count.
+
+    >>> real(0.123456), real(2.0), real(1234.5).replace(THIN, " "), real(-0.00001)
+    ('0.123', '2', '1 234', '0')
+    """
+    if not math.isfinite(value):
+        return "\N{EM DASH}"
+    if abs(value) >= 1000:
+        return number(int(value)) if abs(value) < 1e15 else f"{value:.0e}"
+    digits = 2 if abs(value) >= 10 else 3
+    shown = f"{round(value, digits) + 0.0:.{digits}f}".rstrip("0").rstrip(".")
+    return shown.replace("-", "\N{MINUS SIGN}")
+
+
+# --- addresses ---
+
+
+def linkable(url: str) -> str:
+    """The URL, if a link may lead there: only the web's own schemes do.
+
+    >>> linkable("https://example.org/"), linkable("javascript:alert(1)")
+    ('https://example.org/', '')
+    """
+    return url if url.lower().startswith(("http://", "https://")) else ""
+
+
+def crumbs(url: str) -> list[str]:
+    """The host and the folders of a URL, decoded, for people: what is left out stands as "…".
+
+    The host stays as it is written in the URL, because a decoded one may look like another.
+
+    >>> crumbs("https://kafka.apache.org/documentation/ops/?x=1#lag")
+    ['kafka.apache.org', 'documentation', 'ops']
+    >>> crumbs("https://example.org/a/b/c/d%C3%A9/e.html")
+    ['example.org', 'a', '…', 'dé', 'e.html']
+    """
+    scheme, _, rest = url.partition("://")
+    host, _, rest = (rest or scheme).partition("/")
+    path = re.split(r"[?#]", rest, maxsplit=1)[0]
+    parts = [part for part in path.split("/") if part]
+    if len(parts) > MOST_CRUMBS - 1:
+        parts = [parts[0], "…", *parts[-2:]]
+    return [host_name(host.rpartition("@")[2]), *(_crumb(unquote(part[: LONGEST_CRUMB * 12])) for part in parts)]
+
+
+def host_name(text: str) -> str:
+    """A host as it is shown. Its end says whose it is, so a long one loses its beginning.
+
+    >>> host_name("a" * 80 + ".example.org")[:3], len(host_name("a" * 80 + ".example.org"))
+    ('…aa', 60)
+    """
+    seen = _UNSEEN.sub("", text[-2 * LONGEST_CRUMB :])
+    return seen if len(seen) <= LONGEST_CRUMB else "…" + seen[1 - LONGEST_CRUMB :]
+
+
+def _crumb(text: str) -> str:
+    seen = _UNSEEN.sub("", text)
+    return seen if len(seen) <= LONGEST_CRUMB else seen[: LONGEST_CRUMB - 1] + "…"
+
+
+# --- quotations and names ---
+
+
+def marked(snippet: Snippet) -> Markup:
+    """The snippet with its marks; they may overlap or lie outside, as they may come from anywhere.
+
+    >>> str(marked(Snippet("a <b> lag", ((6, 9),))))
+    'a &lt;b&gt; <mark>lag</mark>'
+    """
+    text, marks = snippet
+    spans = _apart(marks, len(text))
+    edges = [0, *(place for span in spans for place in span), len(text)]
+    pieces = [escape(text[start:end]) for start, end in pairwise(edges)]
+    return Markup().join(
+        Markup("<mark>{}</mark>").format(piece) if place % 2 else piece for place, piece in enumerate(pieces)
+    )
+
+
+def _apart(marks: tuple[tuple[int, int], ...], length: int) -> list[tuple[int, int]]:
+    """The marks in order, none over another, all within the text."""
+    spans: list[tuple[int, int]] = []
+    reached = 0
+    for start, end in sorted(marks):
+        first, last = max(start, reached), min(end, length)
+        if first < last:
+            spans.append((first, last))
+            reached = last
+    return spans
+
+
+def kind_name(kind: str) -> str:
+    """What people call a kind of file.
+
+    >>> kind_name("pdf"), kind_name("odt")
+    ('PDF', 'ODT')
+    """
+    return _KINDS.get(kind, kind.upper())
+
+
+def language_name(code: str) -> str:
+    """The English name of a language; its code where we know none.
+
+    >>> language_name("de"), language_name("xx")
+    ('German', 'xx')
+    """
+    return _LANGUAGES.get(code, code)

@@ -1,0 +1,403 @@
+"""What a word is: one rule for pages, queries, the index and the arithmetic of ranking, so that they always agree.
+
+The *spaced form* of a text is its words with one space between them, as UTF-8:
+
+- a word is a run of letters, digits and combining marks, in lower case; everything else separates words;
+- invisible characters (soft hyphen, joiners, variation selectors) vanish, and do not separate;
+- accents are folded in Latin, Greek and Cyrillic, where people leave them out; letters that are two in disguise
+  (``ß``, ``æ``, ligatures) become two. Marks of other scripts are letters to their readers, and stay;
+- wide and narrow forms become the usual ones, and equivalent spellings (composed or not) become one;
+- characters of scripts that are written without spaces (Han, kana, Thai, Khmer …), and of Hangul, whose words grow
+  endings, are words each. A run of them in a query is a phrase, which finds it inside longer runs;
+- four names that live by their punctuation are words: C++, C#, F# and .NET;
+- a word ends after 64 bytes.
+
+A word's *number* is read off its bytes in loads of eight, a little-endian number each, for all words of a text at once;
+most words are one load. Further loads are mixed and added, each times an odd factor of its own. Mixing folds upper bits
+onto lower ones, as a product carries upwards only: without it, words that differ in their eighth letter would differ in
+eight bits. There is no secret in it: somebody can make up words with the numbers of others.
+
+Which characters are letters is what the running Python's version of Unicode says.
+"""
+
+import re
+import unicodedata
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+__all__ = [
+    "ALONE",
+    "FACTOR",
+    "SPACE",
+    "SPACELESS",
+    "Codes",
+    "Located",
+    "Numbers",
+    "Words",
+    "composed",
+    "located",
+    "mixed",
+    "needed",
+    "number_of",
+    "numbers_of",
+    "read_character",
+    "set_apart",
+    "spaced",
+    "stirred",
+    "word_numbers",
+    "words_of",
+]
+
+Numbers = npt.NDArray[np.uint32]
+Words = npt.NDArray[np.uint64]
+Codes = npt.NDArray[np.uint32]
+Flags = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int64]
+
+LONGEST_BYTES = 64  # of a word; in ``word_numbers``, of one that is read in loads
+LOAD_BYTES = 8
+SPACE = 32
+FACTOR, HALF = np.uint64(0x9E37_79B9_7F4A_7C15), np.uint64(32)
+
+# A reading is a character, or a place in the list of longer readings, with these marks on it.
+ALONE = np.uint32(1 << 31)  # it is a word by itself
+JOINS = np.uint32(1 << 30)  # it may have to be composed with what stands before it
+LONGER = np.uint32(1 << 29)  # it is not one character
+MARKED = ALONE | JOINS | LONGER
+
+MOST_MARKS = 30  # in a row; no script needs so many, and putting more in order takes quadratic time
+IDEOGRAPHS = 0x2_0000  # in planes 2 and 3 there is nothing else
+END = 0x4_0000  # from here on there is nothing that a page should have
+SPACELESS = (
+    (0x0E00, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Myanmar
+    (0x1780, 0x17FF),  # Khmer
+    (0x3005, 0x3005),  # the mark that repeats an ideograph
+    (0x3040, 0x312F),  # Hiragana, Katakana, Bopomofo
+    (0x31A0, 0x31FF),  # their extensions
+    (0x3400, 0x4DBF),  # Han
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0xFF66, 0xFF9F),  # narrow Katakana
+)
+STANDING_ALONE = (
+    *SPACELESS,
+    (0x3006, 0x3007),  # Han signs for closing and zero
+    (0x1100, 0x11FF),  # Hangul, letters and syllables
+    (0x3131, 0x318F),
+    (0xA960, 0xA97F),
+    (0xAC00, 0xD7FF),
+    (0xFFA0, 0xFFDC),
+    (IDEOGRAPHS, END),
+)
+PLAIN = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3), (IDEOGRAPHS, 0x2_F7FF), (0x2_FA20, END))
+
+_INVISIBLE = re.compile("[\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0]")
+_ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
+_SUBSCRIPTS = re.compile("[\u2080-\u2089]")
+_SEPARATING = re.compile("[\u02bb\u02bc\U0001d100-\U0001d1ff]")  # apostrophes that count as letters; musical notes
+_USUAL = re.compile("[0-9A-Za-z\u00df-\u052f\u3099\u309a\u30a1-\u30fc]+")  # what unusual forms may be forms of
+_PLAINER = str.maketrans(
+    {"æ": "ae", "œ": "oe", "þ": "th", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "ħ": "h", "ŧ": "t", "\u0131": "i"}
+)
+_ASCII = bytes(ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else SPACE for code in range(256))
+
+_ALPHABETS = "A-Za-z_\u00aa\u00b5\u00ba\u00c0-\u0dff\u1200-\u1fff"  # and their accents, so that both spellings agree
+# It looks back only where a name may begin: looking back at every character takes three times as long.
+_NAMES = re.compile(
+    rf"[cCfF.](?=[+#nN])(?<![0-9{_ALPHABETS}.#+@][cCfF.])"
+    rf"(?:(?<=[cC])\+\+|(?<=[cCfF])#|(?<=\.)(?:net|NET|Net))(?![{_ALPHABETS}#+])"
+)
+_NAMES_AS_WORDS = {"c++": "cplusplus", "c#": "csharp", "f#": "fsharp", ".net": "dotnet"}
+
+
+def spaced(text: str) -> bytes:
+    """The words of a text, folded, one space between them.
+
+    >>> spaced("Don't panic: 42 towels, café-style.").decode()
+    'don t panic 42 towels cafe style'
+    >>> spaced("Große Änderung in C++: 日本語!").decode()
+    'grosse anderung in cplusplus 日 本 語'
+    """
+    if _may_have_names(text):
+        text = _NAMES.sub(lambda found: f" {_NAMES_AS_WORDS[found[0].lower()]} ", text)
+    return _form(_ascii_letters(text) if text.isascii() else _read(text))
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, in order.
+
+    >>> words_of("Ubuntu 24.04 (LTS)")
+    ['ubuntu', '24', '04', 'lts']
+    """
+    return spaced(text).decode().split()
+
+
+class Located(NamedTuple):
+    """The words of a text by their numbers, and where in the text each begins and ends."""
+
+    numbers: Numbers
+    starts: Places
+    ends: Places
+
+
+def located(text: str) -> Located | None:
+    """Where the words of a text stand, in order; None for spellings that have to be ``composed`` first.
+
+    >>> found = located("Who? Der Große Bär!")
+    >>> found.starts.tolist(), found.ends.tolist(), found.numbers.tolist().index(number_of("grosse"))
+    ([0, 5, 9, 15], [3, 8, 14, 18], 2)
+    """
+    letters = _ascii_letters(text) if text.isascii() else _read(text)
+    solid = np.zeros(len(letters) + 2, bool)
+    np.not_equal(letters, SPACE, out=solid[1:-1])
+    edges = (solid[1:] != solid[:-1]).nonzero()[0]
+    starts, ends = edges[::2], edges[1::2]
+    if not text.isascii():
+        sizes = _sizes().take(_codes(text), mode="clip")
+        if sizes.sum() != len(letters):
+            return None
+        origins = np.repeat(np.arange(len(text)), sizes)
+        starts, ends = origins[starts], origins[ends - 1] + 1
+        if sizes.min() == 0:  # what vanishes belongs to the word before it
+            visible = np.append(sizes.nonzero()[0], len(text))
+            ends = visible[np.searchsorted(visible, ends)]
+    found = Located(numbers_of(_form(letters)), starts, ends)
+    return _with_names(found, text) if _may_have_names(text) else found
+
+
+def _with_names(found: Located, text: str) -> Located:
+    """The same with names that live by their punctuation in place of the letters in them."""
+    names = list(_NAMES.finditer(text))
+    spans = np.array([name.span() for name in names], np.int64).reshape(-1, 2)
+    first, behind = np.searchsorted(found.starts, spans).T
+    whole = first < behind  # a name that hangs on a letter of another script has no word of its own
+    words = b" ".join(_NAMES_AS_WORDS[name[0].lower()].encode() for name in names)
+    found.numbers[first[whole]] = numbers_of(words)[whole]
+    found.starts[first[whole]], found.ends[first[whole]] = spans[whole].T
+    return found
+
+
+def composed(text: str) -> str:
+    """The text with equivalent spellings made one, in linear time: too many marks in a row are cut."""
+    codes = _codes(text)
+    readings = _readings()[0].take(codes, mode="clip")
+    return _composed(codes, (readings == 0) | ((readings & JOINS) != 0))
+
+
+def numbers_of(form: bytes) -> Numbers:
+    """One number for each word of a spaced form: equal words have equal numbers, others hardly ever.
+
+    >>> [len(numbers_of(form)) for form in (b"", b"to", b"to be or not to be")]
+    [0, 1, 6]
+    """
+    if not form:
+        return np.zeros(0, np.uint32)
+    return (stirred(word_numbers(form)) >> HALF).astype(np.uint32)
+
+
+def number_of(word: str) -> int:
+    """The number of one word in its indexed form.
+
+    >>> numbers_of(b"to be").tolist().index(number_of("be"))
+    1
+    """
+    return int(numbers_of(word.encode("utf-8", "replace"))[0]) if word else 0
+
+
+def stirred(values: Words) -> Words:
+    """Each value as another one, every bit of which depends on all bits (splitmix64's finaliser; one to one)."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
+    return values ^ (values >> np.uint64(31))
+
+
+def mixed(numbers: Words) -> Words:
+    """Change each number into another one, in place and one to one."""
+    numbers ^= numbers >> HALF
+    numbers *= FACTOR
+    return numbers
+
+
+# By the distance from the space before a word to the one behind it.
+_WANTED: Words = np.array([0] + [(1 << 8 * size) - 1 for size in range(LOAD_BYTES + 1)], np.uint64)
+_FURTHER = np.arange(LOAD_BYTES, LONGEST_BYTES, LOAD_BYTES)
+_FACTORS: Words = stirred(_FURTHER.astype(np.uint64)) | np.uint64(1)
+
+
+def word_numbers(form: bytes) -> Words:
+    """The mixed number of each word of a text that has one space between words, and at least one word."""
+    padded = b" %b %b" % (form, bytes(LONGEST_BYTES))
+    loads: Words = np.ndarray(len(form) + LONGEST_BYTES - LOAD_BYTES, "<u8", padded, 1, (1,))
+    spaces = (np.frombuffer(padded, np.uint8) == SPACE).nonzero()[0]
+    before, reach = spaces[:-1], spaces[1:] - spaces[:-1]
+    numbers = loads.take(before)
+    numbers &= _WANTED.take(reach, mode="clip")
+    long = (reach > LOAD_BYTES + 1).nonzero()[0]
+    if len(long):
+        numbers[long] += _further(padded, loads, before[long], reach[long])
+    return mixed(numbers)
+
+
+def _further(padded: bytes, loads: Words, before: Places, reach: Places) -> Words:
+    """What longer words have behind their first load."""
+    longest = int(reach.max()) - 1
+    offsets = _FURTHER[: (longest - 1) // LOAD_BYTES]
+    pieces = loads[before[:, None] + offsets]
+    pieces &= _WANTED.take(reach[:, None] - offsets, mode="clip")
+    numbers: Words = mixed(pieces) @ _FACTORS[: len(offsets)]
+    if longest > LONGEST_BYTES:
+        for row in (reach > LONGEST_BYTES + 1).nonzero()[0].tolist():
+            start = int(before[row]) + 1
+            numbers[row] = xxhash.xxh64_intdigest(padded[start : start + int(reach[row]) - 1])
+    return numbers
+
+
+def needed(codes: npt.NDArray[np.uint8] | Codes) -> Flags:
+    """Where letters stand, and the first of the spaces behind them."""
+    solid: Flags = codes != SPACE
+    kept = solid.copy()
+    kept[1:] |= solid[:-1]
+    return kept
+
+
+def set_apart(codes: Codes, alone: Flags) -> Codes:
+    """The same with a space before and behind each character that is a word by itself."""
+    copies = np.where(alone, 3, 1)
+    ends = np.cumsum(copies)[alone]
+    codes = np.repeat(codes & ~ALONE, copies)
+    codes[ends - 1] = codes[ends - 3] = SPACE
+    return codes
+
+
+def read_character(character: str) -> str:
+    """What a character is read as: letters in lower case without accents, a space, or nothing.
+
+    >>> [read_character(character) for character in "Éß\u00ad!が"]
+    ['e', 'ss', '', ' ', 'が']
+    """
+    pieces = unicodedata.normalize("NFD", character)
+    return unicodedata.normalize("NFC", "".join(_read_piece(piece) for piece in pieces))
+
+
+def _read_piece(piece: str) -> str:
+    """The same of a character that cannot be taken apart into equivalent ones."""
+    category = unicodedata.category(piece)
+    if category == "Cf" or _INVISIBLE.match(piece) or _ACCENTS.match(piece):
+        return ""
+    if _SUBSCRIPTS.match(piece):
+        return str(unicodedata.digit(piece))
+    if _SEPARATING.match(piece) or not (category[0] in "LM" or category in {"Nd", "Nl"}):
+        return " "
+    usual = unicodedata.normalize("NFKD", piece)
+    folded = (usual if _USUAL.fullmatch(_ACCENTS.sub("", usual)) else piece).casefold()
+    return _SEPARATING.sub(" ", _ACCENTS.sub("", unicodedata.normalize("NFD", folded))).translate(_PLAINER)
+
+
+def _may_have_names(text: str) -> bool:
+    """Whether it is worth looking; single characters are looked up first, as that costs next to nothing."""
+    signs = ("+" in text and "++" in text) or ("#" in text and any(name in text for name in ("C#", "c#", "F#", "f#")))
+    return signs or ".net" in text or ".NET" in text or ".Net" in text
+
+
+def _form(letters: npt.NDArray[np.uint8] | Codes) -> bytes:
+    kept = letters[needed(letters)].tobytes()
+    form = kept.rstrip(b" ") if letters.itemsize == 1 else kept.decode("utf-32-le").rstrip(" ").encode()
+    return _cut(form) if len(form) > LONGEST_BYTES else form
+
+
+def _ascii_letters(text: str) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(text.encode().translate(_ASCII), np.uint8)
+
+
+def _codes(text: str) -> Codes:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+def _read(text: str) -> Codes:
+    """Folded letters, with spaces for all that separates words and around characters that are words themselves."""
+    table, longer = _readings()
+    codes = table.take(_codes(text), mode="clip")
+    highest = codes.max()
+    if highest >= LONGER:
+        codes = _written_out(codes, longer)
+    if codes.min() == 0:
+        codes = codes[codes != 0]
+    if highest < LONGER:
+        return codes
+    joining = (codes & JOINS) != 0
+    if joining.any():
+        codes = table.take(_codes(_composed(codes & ~MARKED, joining)))
+    codes &= ~JOINS
+    alone = codes >= ALONE
+    return set_apart(codes, alone) if alone.any() else codes
+
+
+def _written_out(codes: Codes, longer: tuple[Codes, ...]) -> Codes:
+    """Longer readings in place of the marks that stand for them."""
+    places = (codes & LONGER).nonzero()[0]
+    if not len(places):
+        return codes
+    readings = [longer[at] for at in (codes[places] & ~MARKED).tolist()]
+    codes[places] = [reading[0] for reading in readings]
+    behind = np.repeat(places + 1, [len(reading) - 1 for reading in readings])
+    return np.insert(codes, behind, np.concatenate([reading[1:] for reading in readings]))
+
+
+def _composed(codes: Codes, joining: Flags) -> str:
+    """The characters with equivalent spellings made one; of too many marks in a row, the first."""
+    places = np.arange(1, len(codes) + 1)
+    letters = np.maximum.accumulate(np.where(joining, 0, places))
+    kept = codes[places - letters <= MOST_MARKS]
+    return unicodedata.normalize("NFC", kept.tobytes().decode("utf-32-le", "surrogatepass"))
+
+
+def _cut(form: bytes) -> bytes:
+    """The form with each word cut to the longest that there may be."""
+    edges = (np.frombuffer(b" %b " % form, np.uint8) == SPACE).nonzero()[0]
+    if (edges[1:] - edges[:-1]).max() <= LONGEST_BYTES + 1:
+        return form
+    return b" ".join(word[:LONGEST_BYTES].decode("utf-8", "ignore").encode() for word in form.split(b" "))
+
+
+@cache
+def _readings() -> tuple[Codes, tuple[Codes, ...]]:
+    """What each character is read as, and the longer readings; the last entry stands for all characters behind.
+
+    Made when the first text comes that needs it, in about 200 ms.
+    """
+    table = np.full(END + 1, SPACE, np.uint32)
+    for first, last in PLAIN:
+        table[first : last + 1] = np.arange(first, last + 1) | ALONE
+    found: dict[str, int] = {}
+    for code in (table[:END] == SPACE).nonzero()[0].tolist():
+        if unicodedata.category(chr(code)) in {"Cn", "Co", "Cs"}:
+            continue  # nobody has said what it is; left out for speed, as it would be read as a space
+        reading = read_character(chr(code))
+        if len(reading) > 1:
+            table[code] = LONGER | np.uint32(found.setdefault(reading, len(found)))
+        else:
+            table[code] = _marked(reading) if reading else 0
+    table[-1] = SPACE
+    return table, tuple(np.array([_marked(each) for each in reading], np.uint32) for reading in found)
+
+
+@cache
+def _sizes() -> npt.NDArray[np.uint8]:
+    """How many characters each becomes, with the spaces around those that stand alone."""
+    table, longer = _readings()
+    sizes = np.where(table >= ALONE, 3, np.where(table == 0, 0, 1)).astype(np.uint8)
+    written_out = ((table & LONGER) != 0).nonzero()[0]
+    sizes[written_out] = [len(longer[at]) for at in (table[written_out] & ~MARKED).tolist()]
+    return sizes
+
+
+def _marked(character: str) -> int:
+    code = ord(character)
+    joins = unicodedata.category(character)[0] == "M" or 0x1160 <= code <= 0x11FF
+    alone = any(first <= code <= last for first, last in STANDING_ALONE)
+    return code | joins * int(JOINS) | alone * int(ALONE)

@@ -1,0 +1,308 @@
+"""The pages in a real browser: keys, colours, widths, hostile titles, the copy in its frame, the box on other sites."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from tests.browser.browsing import NO_BROWSER, browser, violations
+from tests.web.held_pages import NOW_S, SENTENCE, HeldPages, application, copy, result, serving
+
+from vedette.serve.slate import Snippet
+from vedette.web.look import Look
+from vedette.web.ports import Count, Overview
+
+HOSTILE = (
+    result(1, "lag <script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'>"),
+    result(2, "lag " + "W" * 500, url="https://" + "a" * 60 + ".example.org/" + "b" * 600),
+    result(3, "lag شرح مراقبة تأخر المستهلك", snippet=Snippet("هذا نص lag طويل " * 30, ((8, 11),))),
+    result(4, "lag \u202eesrever", note="n" * 300, sentence="s" * 300),
+    result(5, "lag", url="javascript:window.hurt=1"),
+    result(6, "lag {{7*7}} &amp; \"'><svg onload=window.hurt=1>", snippet=Snippet("<b onclick=window.hurt=1>" * 40)),
+)
+SITES = tuple(Count(f"site-{n}-{'x' * 60}.example.org", n) for n in range(100))
+MANY = tuple(result(n, f"Lag number {n}", similar=3 if n == 1 else 0) for n in range(1, 36))
+COPY = (
+    "<h1>Monitoring</h1><p><a id=out href=/x>a link</a></p><script>parent.hurt = top.hurt = 1</script>"
+    "<img src=x onerror='top.hurt=1'><form action=/x><input name=a></form>"
+)
+WIDTHS = (390, 1280)
+Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """One browser for all tests of this file."""
+    with browser() as started:
+        if started is None:
+            pytest.skip(NO_BROWSER)
+        yield started
+
+
+@pytest.fixture(scope="module")
+def held() -> HeldPages:
+    """What the server under test has to show."""
+    return HeldPages(
+        MANY,
+        {1: copy(COPY)},
+        {1: MANY[1:4]},
+        Overview(35, (Count("kafka.example.org", 35),), (Count("html", 35),), (Count("en", 35),), NOW_S - 240, 7_200.0),
+        completions=("lag", "lag of a consumer", "lag <b>per</b> partition"),
+    )
+
+
+@pytest.fixture(scope="module")
+def address(held: HeldPages) -> Iterator[str]:
+    """A server with much to show."""
+    with serving(application(held, Look(name="Finder", contact="ops@example.org"))) as at:
+        yield at
+
+
+@pytest.fixture(scope="module")
+def hostile_address() -> Iterator[str]:
+    """A server whose pages were all written by somebody with bad intentions."""
+    known = Overview(10**9, SITES, (Count("html", 3),), (Count("en", 1),), NOW_S, 1e9, 10_000, HOSTILE)
+    search = HeldPages(HOSTILE, known=known, says={"total": 10**12}, likes={1: HOSTILE})
+    with serving(application(search, Look(name="A name that goes on and on and on", demo=True))) as at:
+        yield at
+
+
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    """A reader without a past."""
+    made = chromium.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    """A tab in which every error of a script fails the test."""
+    tab = context.new_page()
+    errors: list[str] = []
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    yield tab
+    assert errors == []
+
+
+def focused(page: Page) -> str:
+    """The text of what has the focus, or the name of a field."""
+    told: str = page.evaluate("document.activeElement.name || document.activeElement.textContent.trim()")
+    return told
+
+
+# --- searching ---
+
+
+def test_a_search_from_the_first_page(page: Page, address: str) -> None:
+    """The field has the focus; typing and Enter bring results, with an address that says only what was asked."""
+    page.goto(address)
+    page.keyboard.type("lag")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search?q=lag")
+    assert page.locator(".result").count() == 10
+
+
+def test_it_works_without_script(chromium: Browser, address: str) -> None:
+    """Searching, filtering and paging need no script, and no control is shown that would."""
+    context = chromium.new_context(java_script_enabled=False)
+    tab = context.new_page()
+    tab.goto(address)
+    tab.fill("#q", "lag")
+    tab.click("text=Search >> nth=-1")
+    tab.select_option("select[name=type]", "html")
+    tab.click("text=Apply")
+    assert "type=html" in tab.url
+    tab.click("text=Next")
+    assert "page=2" in tab.url
+    assert tab.locator("button.theme").is_hidden()
+    context.close()
+
+
+def test_why_opens_in_place(page: Page, address: str) -> None:
+    """A click shows the sentence and the table; a second one at the same place closes them."""
+    page.goto(f"{address}/search?q=lag")
+    why = page.locator("details.why").first
+    summary = why.locator("summary")
+    place = summary.bounding_box()
+    summary.click()
+    assert why.locator("text=" + SENTENCE).is_visible()
+    assert why.locator("svg").first.is_visible()
+    assert summary.bounding_box() == place
+    summary.click()
+    assert why.locator("table").is_hidden()
+
+
+def test_a_filter_applies_at_once(page: Page, address: str) -> None:
+    """Choosing is enough, and what was not chosen does not stand in the address."""
+    page.goto(f"{address}/search?q=lag")
+    page.select_option("select[name=time]", "week")
+    page.wait_for_url("**/search?q=lag&time=week")
+    assert page.locator(".apply").is_hidden()
+
+
+# --- keys ---
+
+
+def test_keys_lead_through_the_results(page: Page, address: str) -> None:
+    """A slash goes to the field, j and k or arrows go from result to result, Enter opens."""
+    page.goto(f"{address}/search?q=lag")
+    seen = []
+    for key in ("j", "j", "ArrowDown", "k", "ArrowUp", "k", "ArrowDown"):
+        page.keyboard.press(key)
+        seen.append(focused(page))
+    assert seen == ["Lag number 1", "Lag number 2", "Lag number 3", "Lag number 2", "Lag number 1", "q", "Lag number 1"]
+    page.keyboard.press("/")
+    assert focused(page) == "q"
+    page.keyboard.type("jk/")
+    assert page.input_value("#q").endswith("jk/")
+
+
+def test_enter_opens_the_result(page: Page, address: str) -> None:
+    """A result is a link like any other: Enter on it leads to the page."""
+    page.route("https://kafka.example.org/**", lambda route: route.abort())  # the web is left alone
+    page.goto(f"{address}/search?q=lag")
+    page.keyboard.press("j")
+    with page.expect_event("requestfailed") as opened:
+        page.keyboard.press("Enter")
+    assert opened.value.url == "https://kafka.example.org/documentation/ops/1"
+
+
+def test_the_first_tab_skips_to_the_content(page: Page, address: str) -> None:
+    """Who comes by keyboard is offered the way past the header, and sees it."""
+    page.goto(f"{address}/search?q=lag")
+    page.keyboard.press("Tab")
+    assert focused(page) == "Skip to the content"
+    page.wait_for_function("document.activeElement.getBoundingClientRect().top >= 0")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_suggestions_are_a_combobox(page: Page, address: str) -> None:
+    """Arrows choose and fill in, Escape brings back what was typed, and readers of screens are told all of it."""
+    page.goto(address)
+    page.keyboard.type("lag")
+    page.wait_for_selector("[role=listbox] [role=option]")
+    field = page.locator("#q")
+    assert field.get_attribute("aria-expanded") == "true"
+    assert page.locator("[role=option]").all_text_contents() == ["lag", "lag of a consumer", "lag <b>per</b> partition"]
+    assert violations(page) == []
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    chosen = page.locator(f"#{field.get_attribute('aria-activedescendant')}")
+    assert (chosen.text_content(), chosen.get_attribute("aria-selected")) == ("lag of a consumer", "true")
+    assert field.input_value() == "lag of a consumer"
+    page.keyboard.press("Escape")
+    assert (field.input_value(), field.get_attribute("aria-expanded")) == ("lag", "false")
+    page.keyboard.type(" o")
+    page.click("[role=option]")
+    page.wait_for_url("**/search?q=lag+of+a+consumer")
+
+
+# --- looks ---
+
+
+def test_the_switch_of_colours_is_kept_and_never_flashes(page: Page, address: str) -> None:
+    """The choice holds from page to page, and is in the page before any script runs."""
+    page.goto(address)
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(paper)
+    page.click("button.theme")
+    dark = page.evaluate(paper)
+    assert light != dark
+    page.route("**/*.js", lambda route: route.abort())
+    page.goto(f"{address}/search?q=lag")
+    assert page.evaluate(paper) == dark
+
+
+PATHS = ("/", "/search?q=lag", "/search?q=nothing", "/similar/1?q=lag", "/cached/1", "/bot", "/missing")
+
+
+@pytest.mark.parametrize(("width", "scheme"), list(zip(WIDTHS, SCHEMES, strict=True)))
+def test_every_page_fits_and_can_be_used_by_all(chromium: Browser, address: str, width: int, scheme: Scheme) -> None:
+    """No page scrolls sideways or has a serious violation, small and light or wide and dark, with reasons open."""
+    context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    tab = context.new_page()
+    for path in PATHS:
+        tab.goto(address + path)
+        tab.evaluate("document.querySelector('details')?.setAttribute('open', '')")
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width, path
+        assert violations(tab) == [], path
+    context.close()
+
+
+# --- hostile pages ---
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_hostile_pages_neither_run_nor_break_ours(chromium: Browser, hostile_address: str, width: int) -> None:
+    """Nothing in a title, snippet or address runs; nothing is wider than the screen."""
+    context = chromium.new_context(viewport={"width": width, "height": 800})
+    tab = context.new_page()
+    for path in (
+        "/",
+        "/search?q=lag",
+        "/similar/1",
+        "/search?q=" + "Q" * 900,
+        "/search?q=%3Cscript%3Ehurt=1%3C/script%3E",
+    ):
+        tab.goto(hostile_address + path)
+        tab.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        tab.wait_for_load_state("networkidle")
+        assert tab.evaluate("window.hurt") is None, path
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width, path
+    context.close()
+
+
+def test_a_copy_is_seen_and_can_do_nothing(page: Page, address: str) -> None:
+    """The frame shows the text; nothing in it ran or was asked for, and its links open no window."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.removeprefix(address)))
+    page.goto(f"{address}/cached/1")
+    frame = page.frame_locator("iframe")
+    assert frame.locator("h1").text_content() == "Monitoring"
+    assert frame.locator("form, script, img").count() == 0
+    frame.locator("a").click()
+    assert len(page.context.pages) == 1
+    assert frame.locator("h1").text_content() == "Monitoring"
+    assert page.evaluate("window.hurt") is None
+    assert [path for path in asked if not path.startswith(("/static/", "/cached/1"))] == []
+
+
+# --- the box on other people's pages ---
+
+
+@pytest.fixture
+def elsewhere(address: str) -> Iterator[str]:
+    """Another origin, with a strict policy of its own, that has the box on its page."""
+    policy = f"default-src 'none'; script-src {address}; connect-src {address}; form-action {address}"
+    said = 'data-site="kafka.example.org/documentation" data-label="Find"'
+    box = f'<script src="{address}/embed.js" {said} async></script>'
+
+    async def home(_asked: Request) -> Response:
+        text = f"<!doctype html><html lang=en><title>Docs</title><main><h1>Docs</h1>{box}</main>"
+        return HTMLResponse(text, headers={"content-security-policy": policy})
+
+    with serving(Starlette(routes=[Route("/", home)])) as at:
+        yield at.replace("127.0.0.1", "localhost")
+
+
+def test_the_box_works_on_a_foreign_page(page: Page, address: str, elsewhere: str, held: HeldPages) -> None:
+    """It offers suggestions from us, leaves no name on the page, and leads to results of that site only."""
+    page.goto(elsewhere)
+    page.wait_for_selector("input[type=search]")
+    assert page.evaluate("typeof offerSuggestions") == "undefined"
+    assert violations(page) == []
+    page.locator("input[type=search]").press_sequentially("lag")
+    page.wait_for_selector("[role=option]")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{address}/search?**")
+    assert page.locator("#q").input_value() == "lag of a consumer"
+    assert held.wishes[-1].site == "kafka.example.org/documentation"

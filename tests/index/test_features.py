@@ -1,0 +1,201 @@
+"""What speaks for a page is computed for all pages at once; a plain loop over pages must say the same."""
+
+from itertools import pairwise
+from math import log1p, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.index.features import FEATURES, MOST_SLOTS, Slot, features_of, idf_of
+from vedette.index.retrieval import TEXT_FIELDS, Forward
+
+KEYS = [feature.key for feature in FEATURES]
+# BM25's constants, as the module's documentation of ranking states them: k1, b, usual length.
+CONSTANTS = {
+    "title": (0.6, 0.5, 8),
+    "headings": (0.8, 0.5, 40),
+    "anchors": (1.2, 0.3, 12),
+    "url": (0.5, 0.3, 8),
+    "body": (1.2, 0.6, 600),
+}
+Page = dict[str, list[int]]
+
+
+def forward_of(pages: list[Page]) -> Forward:
+    """Pages as the forward file has them."""
+    words = [word for page in pages for field in TEXT_FIELDS for word in page.get(field, [])]
+    lengths = [[len(page.get(field, [])) for field in TEXT_FIELDS] for page in pages]
+    return Forward(np.array(words, np.uint32), np.array(lengths, np.int64).reshape(len(pages), len(TEXT_FIELDS)))
+
+
+def named(pages: list[Page], slots: list[Slot]) -> list[dict[str, float]]:
+    """The features of each page by name."""
+    return [dict(zip(KEYS, row, strict=True)) for row in features_of(forward_of(pages), slots).tolist()]
+
+
+def slot(*words: int, idf: float = 1.0) -> Slot:
+    """A slot whose first word counts in full, and every other half."""
+    return Slot(words, tuple(1.0 if place == 0 else 0.5 for place in range(len(words))), idf)
+
+
+# --- The slow reference ---
+
+
+def slow(page: Page, slots: list[Slot]) -> dict[str, float]:
+    """The same features, one page and one word at a time."""
+    total = sum(one.idf for one in slots)
+    shares = [one.idf / total if total else 1 / len(slots) for one in slots]
+    found: dict[str, float] = {}
+    for field in TEXT_FIELDS:
+        words = page.get(field, [])
+        counts = [sum(_weight(word, one) for word in words) for one in slots]
+        found[f"{field}_bm25"] = _bm25(counts, shares, field, len(words))
+        found[f"{field}_coverage"] = sum(share * min(count, 1) for share, count in zip(shares, counts, strict=True))
+        if field != "url":
+            whole = sum(_run(words, at, slots) for at in range(len(words)))
+            found[f"{field}_phrase"] = _bm25([whole], [1.0], field, len(words))
+            found[f"{field}_pairs"] = _pairs(words, slots, shares, field)
+    title, anchors, body = page.get("title", []), page.get("anchors", []), page.get("body", [])
+    hits = sum(any(_weight(word, one) for one in slots) for word in title)
+    found["title_exact"] = hits / max(len(title), 1) * found["title_coverage"]
+    found["title_is"] = float(len(title) == len(slots) and _run(title, 0, slots))
+    said = sum(_run(anchors, at, slots) for at in range(len(anchors))) * len(slots)
+    found["anchors_exact"] = sqrt(min(said / max(len(anchors), 1), 1))
+    found["body_has"] = float(any(_run(body, at, slots) for at in range(len(body))))
+    found["body_span"], found["body_near"] = _nearness(body, slots)
+    found["body_early"] = sum(
+        share * 100 / (100 + first)
+        for share, one in zip(shares, slots, strict=True)
+        if (first := next((at for at, word in enumerate(body) if _weight(word, one)), None)) is not None
+    )
+    found["body_length"] = log1p(len(body)) / log1p(4096)
+    for key, fields in (("anywhere", TEXT_FIELDS), ("outside", TEXT_FIELDS[:-1])):
+        found[key] = sum(
+            share * max(min(sum(_weight(word, one) for word in page.get(field, [])), 1) for field in fields)
+            for share, one in zip(shares, slots, strict=True)
+        )
+    return found
+
+
+def _weight(word: int, one: Slot) -> float:
+    return max((weight for number, weight in zip(one.numbers, one.weights, strict=True) if number == word), default=0)
+
+
+def _bm25(counts: list[float], shares: list[float], field: str, length: int) -> float:
+    k1, b, usual = CONSTANTS[field]
+    slowed = k1 * (1 - b + b * length / usual)
+    return sum(share * count * (k1 + 1) / (count + slowed) for share, count in zip(shares, counts, strict=True))
+
+
+def _run(words: list[int], at: int, slots: list[Slot]) -> bool:
+    there = words[at : at + len(slots)]
+    return len(there) == len(slots) and all(map(_weight, there, slots))
+
+
+def _pairs(words: list[int], slots: list[Slot], shares: list[float], field: str) -> float:
+    worth = [one + other for one, other in pairwise(shares)]
+    if not sum(worth):
+        return 0.0
+    counts = [
+        sum(bool(_weight(a, one) and _weight(b, other)) for a, b in pairwise(words)) for one, other in pairwise(slots)
+    ]
+    return _bm25([float(count) for count in counts], [each / sum(worth) for each in worth], field, len(words))
+
+
+def _nearness(body: list[int], slots: list[Slot]) -> tuple[float, float]:
+    """The shortest stretch with all telling slots, tried out; and neighbouring slots within eight words."""
+    most = max(one.idf for one in slots)
+    telling = [one for one in slots if one.idf >= 0.25 * most]
+    places = [[at for at, word in enumerate(body) if _weight(word, one)] for one in telling]
+    spans = [
+        end - start + 1
+        for start in range(len(body))
+        for end in range(start, len(body))
+        if all(any(start <= at <= end for at in each) for each in places)
+    ]
+    pairs = list(pairwise(places))
+    if not pairs:
+        near = float(bool(places[0]))
+    else:
+        near = sum(any(abs(a - b) <= 8 for a in one for b in other) for one, other in pairs) / len(pairs)
+    return (min(len(telling) / min(spans), 1) if spans else 0.0), near
+
+
+WORDS = st.integers(0, 6).map(lambda word: word * 65_536 + 3 if word % 2 else word)  # some share their low bits
+PAGES = st.lists(
+    st.fixed_dictionaries({field: st.lists(WORDS, max_size=18 if field == "body" else 6) for field in TEXT_FIELDS}),
+    max_size=4,
+)
+SLOTS = st.lists(
+    st.builds(
+        lambda words, idf: slot(*words, idf=idf),
+        st.lists(WORDS, min_size=1, max_size=3, unique=True),
+        st.sampled_from([0.1, 1.0, 2.0, 5.0]),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(PAGES, SLOTS)
+def test_all_pages_at_once_as_one_by_one(pages: list[Page], slots: list[Slot]) -> None:
+    """Whatever pages and query, the arrays say what a plain loop says."""
+    for page, found in zip(pages, named(pages, slots), strict=True):
+        assert found == pytest.approx(slow(page, slots), abs=1e-6)
+
+
+@given(PAGES, SLOTS)
+def test_a_page_does_not_depend_on_its_neighbours(pages: list[Page], slots: list[Slot]) -> None:
+    """A page alone has the features that it has among others: no phrase runs from one page or field into the next."""
+    together = features_of(forward_of(pages), slots)
+    for page, row in zip(pages, together, strict=True):
+        assert np.allclose(features_of(forward_of([page]), slots)[0], row)
+
+
+def test_no_pages_and_no_words() -> None:
+    """Nothing to look at, or nothing to look for, is no error."""
+    assert features_of(forward_of([]), [slot(1)]).shape == (0, len(FEATURES))
+    assert not features_of(forward_of([{"body": [1, 2]}]), []).any()
+    assert not features_of(forward_of([{}]), [Slot((), (), 1.0)]).any()
+
+
+def test_words_without_worth_count_alike() -> None:
+    """A query of words that every page has is still answered."""
+    (found,) = named([{"title": [1, 2]}], [slot(1, idf=0.0), slot(2, idf=0.0)])
+    assert found["title_coverage"] == pytest.approx(1.0)
+
+
+def test_a_title_that_is_the_query() -> None:
+    """A title that is exactly the query says more than one that has it among other words."""
+    exact, longer = named([{"title": [1, 2]}, {"title": [1, 2, 3, 4]}], [slot(1), slot(2)])
+    assert exact["title_exact"] == 1.0 > longer["title_exact"] > 0
+
+
+def test_order_counts() -> None:
+    """Words in the order of the query are a phrase, and in another order they are only near."""
+    ordered, turned = named([{"body": [1, 2]}, {"body": [2, 1]}], [slot(1), slot(2)])
+    assert ordered["body_has"] == 1.0
+    assert turned["body_has"] == 0.0
+    assert ordered["body_span"] == turned["body_span"] == 1.0
+
+
+def test_very_long_queries_are_cut() -> None:
+    """More words than are looked at change nothing."""
+    slots = [slot(number) for number in range(MOST_SLOTS + 9)]
+    page: Page = {"body": list(range(40))}
+    assert named([page], slots) == named([page], slots[:MOST_SLOTS])
+
+
+def test_rare_words_tell_more() -> None:
+    """The fewer pages have a word, the more it tells; one on all pages tells next to nothing, and never less."""
+    told = [idf_of(df, 1000) for df in (0, 1, 10, 500, 1000, 2000)]
+    assert told == sorted(told, reverse=True)
+    assert told[-1] >= 0
+
+
+def test_every_feature_has_a_name_for_people() -> None:
+    """Names are there, and no two features share one."""
+    assert all(feature.words for feature in FEATURES)
+    assert len({feature.words for feature in FEATURES}) == len({feature.key for feature in FEATURES}) == len(FEATURES)

@@ -1,0 +1,157 @@
+"""Snippets: the piece with the most of the query, marked as words are matched, within its bound, for any text."""
+
+# ruff: noqa: RUF001 - letters that look alike, and full-width signs, are what is tested here
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.index.snippets import Piece, mark_words, snippet_of
+from vedette.words import words_of
+
+FILLER = "Nothing of note is said in this sentence at all. "
+ODD = "aé ßcC+#.\n\t\u00a0かが\u3099ｶﾞ한\u1112\u1161\u11ab日क़ि\u0301\u00ad\u200d!?。ŉ\ud800"
+TEXTS = st.text(st.sampled_from(ODD) | st.characters(exclude_categories=()), max_size=300)
+WANTED = st.lists(st.lists(TEXTS.map(lambda text: text[:6]).map(lambda text: " ".join(words_of(text))), max_size=3))
+
+
+def marked(piece: Piece) -> list[str]:
+    """What is highlighted."""
+    return [piece.text[start:end] for start, end in piece.marks]
+
+
+@pytest.mark.parametrize(
+    ("title", "query", "found"),
+    [
+        ("Gulls of the North Sea", "gulls sea", ["Gulls", "Sea"]),
+        ("Seagulls see the sea.", "sea", ["sea"]),
+        ("Große STRASSE, kleine Straße", "strasse", ["STRASSE", "Straße"]),
+        ("Café, cafe\u0301 und CAFE", "cafe", ["Café", "cafe\u0301", "CAFE"]),
+        ("東京都と京都", "京", ["京", "京"]),
+        ("東京都と京都", "京 都", ["京都", "京都"]),
+        ("C++, C and c++17 in .NET", "cplusplus dotnet", ["C++", "c++", ".NET"]),
+        ("Ёлка и елка", "елка", ["Ёлка", "елка"]),
+        ("co\u00adop and coop", "coop", ["co\u00adop", "coop"]),
+        ("ＡＢＣ abc", "abc", ["ＡＢＣ", "abc"]),
+        ("हिन्दी में हिन्द", "हिन्दी", ["हिन्दी"]),
+        ("한국어 한국", "한", ["한", "한"]),
+        ("ﬁne fine", "fine", ["ﬁne", "fine"]),
+        ("nothing here", "gulls", []),
+        ("", "gulls", []),
+        ("gulls", "", []),
+    ],
+)
+def test_words_are_marked(title: str, query: str, found: list[str]) -> None:
+    """Whole words are marked, however they are spelt; characters that are words each, as one if they touch."""
+    piece = mark_words(title, [[word] for word in query.split()])
+    assert piece.text == title
+    assert marked(piece) == found
+
+
+@pytest.mark.parametrize("word", ["か\u3099っこう", "\u1112\u1161\u11ab\u1100\u116e\u11a8"])
+def test_decomposed_spellings(word: str) -> None:
+    """Kana and Hangul that come in pieces are put together and marked."""
+    piece = mark_words(f"x {word} y", [words_of(word)])
+    assert len(marked(piece)) == 1
+    assert words_of(marked(piece)[0]) == words_of(word)
+
+
+def test_alternatives_fill_one_slot() -> None:
+    """Any word of a slot is marked, and two of them count for no more than one."""
+    text = "Gull, gull, gulls and gulls. " + FILLER * 10 + "A gull and a crab. " + FILLER * 10
+    piece = snippet_of(text, [["gull", "gulls"], ["crab"]], 120)
+    assert marked(piece) == ["gull", "crab"]
+
+
+def test_most_different_words_win() -> None:
+    """A piece with more words of the query wins over an earlier one that repeats one of them."""
+    text = FILLER + "Gulls gulls gulls. " + FILLER * 20 + "Gulls eat fish near boats. " + FILLER * 20
+    piece = snippet_of(text, [["gulls"], ["fish"], ["boats"]])
+    assert marked(piece) == ["Gulls", "fish", "boats"]
+    assert piece.text.startswith("…")
+    assert piece.text.endswith("…")
+
+
+def test_nearness_then_earliness() -> None:
+    """Among pieces with the same words the tightest wins, then the first."""
+    far, near = "Gulls do not always eat fish. ", "Gulls eat fish. "
+    text = FILLER * 9 + far + FILLER * 9 + near + "First. " + FILLER * 9 + near + "Second. " + FILLER * 9
+    piece = snippet_of(text, [["gulls"], ["fish"]], 100)
+    assert "Gulls eat fish. First." in piece.text
+
+
+def test_sentences_and_lines() -> None:
+    """A piece begins with a sentence or a line if one begins near enough, else with a word."""
+    assert snippet_of(FILLER * 9 + "Here gulls nest. " + FILLER * 9, [["gulls"]], 60).text.startswith(
+        "…Here gulls nest."
+    )
+    assert snippet_of("no stop " * 50 + "\nHere gulls nest " + "no stop " * 50, [["gulls"]], 60).text.startswith(
+        "…Here"
+    )
+    piece = snippet_of("unending " * 90 + "gulls " + "unending " * 90, [["gulls"]], 100)
+    assert set(piece.text.strip("…").split()) == {"unending", "gulls"}
+
+
+def test_no_match_gives_the_beginning() -> None:
+    """Without any word of the query, or without a query, the text's beginning is shown."""
+    queries: list[list[list[str]]] = [[["zebra"]], [[]], []]
+    for wanted in queries:
+        piece = snippet_of(FILLER * 20, wanted, 60)
+        assert piece == Piece("Nothing of note is said in this sentence at all. Nothing of…")
+
+
+def test_match_at_the_end() -> None:
+    """A word at the end of a text is shown with what stands before it, and nothing is said to follow."""
+    piece = snippet_of("word " * 200 + "gulls", [["gulls"]], 100)
+    assert piece.text.endswith("word gulls")
+    assert len(piece.text) > 70
+
+
+def test_white_space_is_collapsed() -> None:
+    """White space of all kinds becomes single spaces, and a short text is shown whole."""
+    piece = snippet_of("  Sea\n\n\t gulls\u00a0\u3000 nest \r\n", [["gulls"], ["nest"]])
+    assert piece == Piece("Sea gulls nest", ((4, 9), (10, 14)))
+
+
+def test_only_the_front_is_looked_at() -> None:
+    """What lies behind 200 000 characters makes no difference."""
+    assert marked(snippet_of("a " * 200_000 + "gulls", [["gulls"]])) == []
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "a ", "gulls ", "日", "\u0301", "क\u093c", "c++ ", ". ", "\n", "か\u3099", "\ud800"]
+)
+def test_monotonous_texts(piece: str) -> None:
+    """Long texts of one thing are no trouble."""
+    found = snippet_of(piece * 200_000, [["gulls"], ["a"], ["cplusplus"], ["日"], ["が"]])
+    assert len(found.text) <= 200
+
+
+@pytest.mark.parametrize("most", [*range(12), 160])
+def test_bound_is_kept(most: int) -> None:
+    """A page may say how long its snippet may be; no character more is shown, and none at all for 0."""
+    for text in (FILLER * 9 + "Gulls!", "gulls", "日" * 500, "gulls" * 100, ""):
+        piece = snippet_of(text, [["gulls"], ["日"]], most)
+        assert len(piece.text) <= most
+        assert all(0 <= start < end <= len(piece.text) for start, end in piece.marks)
+
+
+@given(TEXTS, WANTED, st.integers(-1, 80))
+def test_any_text(text: str, wanted: list[list[str]], most: int) -> None:
+    """Whatever the text and the query, the bound holds, marks are in order and apart, and it is proper Unicode."""
+    for piece in (snippet_of(text, wanted, most), mark_words(text, wanted)):
+        edges = [edge for mark in piece.marks for edge in mark]
+        assert edges == sorted(set(edges))
+        assert all(0 <= edge <= len(piece.text) for edge in edges)
+        piece.text.encode()
+    assert len(snippet_of(text, wanted, most).text) <= max(0, most)
+
+
+@given(TEXTS, st.data())
+def test_marks_are_the_words(text: str, data: st.DataObject) -> None:
+    """A word of a text is found in it, and nothing is marked that has no word of the query."""
+    words = words_of(text.encode("utf-8", "replace").decode())
+    if words:
+        word = data.draw(st.sampled_from(words))
+        found = [words_of(part) for part in marked(mark_words(text, [[word]]))]
+        assert found
+        assert all(set(part) == {word} for part in found if part)

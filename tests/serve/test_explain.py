@@ -1,0 +1,40 @@
+"""One sentence says why a result stands where it stands."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.serve.rank.explain import sentence
+
+
+def test_the_loudest_place_comes_first() -> None:
+    """Places are named by what they added, those that added little not at all."""
+    said = sentence({"body_has": 3.0, "title_exact": 1.0, "url_bm25": 0.01}, "consumer lag")
+    assert said == "High because its text and its title say “consumer lag”."
+
+
+def test_grammar_of_one_place() -> None:
+    """One thing says, several say."""
+    assert sentence({"title_exact": 1.0}, "kites") == "High because its title says “kites”."
+    assert sentence({"headings_phrase": 1.0}, "kites") == "High because its headings say “kites”."
+
+
+def test_what_counts_besides() -> None:
+    """A home page, a fresh page and a page that looks like spam are told."""
+    said = sentence({"title_exact": 1.0, "home": 3.0, "spam": -1.0}, "kites")
+    assert "home page" in said
+    assert said.endswith("though it looks a little like spam.")
+
+
+def test_nothing_speaks_for_it() -> None:
+    """A page that nothing speaks for is explained too."""
+    assert sentence({}, "kites")
+    assert sentence({"spam": -1.0}, "kites")
+
+
+@given(
+    st.dictionaries(st.sampled_from(["title_bm25", "body_has", "anywhere", "home", "spam"]), st.floats(-9, 9)),
+    st.text(),
+)
+def test_always_one_sentence(contributions: dict[str, float], words: str) -> None:
+    """Whatever counted, there is a sentence, and it ends."""
+    assert sentence(contributions, words).endswith(".")

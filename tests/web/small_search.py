@@ -1,0 +1,176 @@
+"""A few pages that can be searched, and the real server around them on loopback."""
+
+import http.client
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from vedette.config import Serve
+from vedette.facts import Site
+from vedette.serve.slate import Reason, Result, Slate, Snippet, Wish
+from vedette.web.app import make_app
+from vedette.web.keys import Key, new_key
+from vedette.web.look import Look
+from vedette.web.ports import CachedCopy, Count, Overview
+from vedette.web.serving import bind, server_of
+
+NOW_S = 1_770_000_000.0
+PRIVATE = Site("https://wiki.example.org/", secrets="env:WIKI", readers=("ann",))
+FOR_ALL_NAMED = Site("https://hr.example.org/", secrets="env:HR", readers=("*",))
+PUBLIC = Site("https://docs.example.org/", readers=("ann",))
+SITES = (PUBLIC, PRIVATE, FOR_ALL_NAMED)
+
+
+def result(id_: int, site: str, title: str, text: str) -> Result:
+    """A page of this host, with a mark on the first word of its text."""
+    snippet = Snippet(text, ((0, len(text.split(maxsplit=1)[0])),))
+    why = (Reason("words in the title", 1.0, 2.0, 2.0),)
+    date_s = NOW_S - 86_400 if id_ % 2 else None
+    url = f"https://{site}/{id_}"
+    return Result(
+        id_, url, title, snippet, site, "html", "en", NOW_S - 60, NOW_S - 90, date_s, 2.0, why, "", "", 0, id_ == 1
+    )
+
+
+PAGES = (
+    result(1, "docs.example.org", "Consumer lag", "Lag of a consumer 🦉 group"),
+    result(2, "docs.example.org", "Half a pair \ud800", "Broken \udfff text"),
+    result(3, "wiki.example.org", "Salaries lag", "Secret lag"),
+    result(4, "hr.example.org", "Holidays lag", "Lag of holidays"),
+)
+
+
+class Panic(BaseException):
+    """A fault as the index has them, which is no ``Exception``."""
+
+
+class SmallSearch:
+    """Finds the pages whose title has the query in it, of those allowed; "boom" and "panic" are faults.
+
+    An empty query finds all of them, whatever the site: as a query could that names sites by itself.
+    """
+
+    def __init__(self, pages: Sequence[Result] = PAGES) -> None:
+        self.pages = pages
+        self.broken = False
+        self.wishes: list[Wish] = []
+
+    def _seen(self, allowed: tuple[str, ...]) -> list[Result]:
+        hidden = [site.start.split("/", 3)[2] for site in SITES if site.secrets and site.start not in allowed]
+        return [page for page in self.pages if page.site not in hidden]
+
+    def search(self, wish: Wish) -> Slate:
+        """Results."""
+        self.wishes.append(wish)
+        if wish.query == "boom":
+            raise RuntimeError("the index\nis on fire")
+        if wish.query == "panic":
+            raise Panic("out of bounds")
+        host = "" if wish.query == "" else wish.site.partition("/")[0]
+        seen = [page for page in self._seen(wish.allowed) if not host or page.site == host]
+        found = [page for page in seen if wish.query.lower() in page.title.lower()]
+        shown = found[wish.n * (wish.page - 1) :][: wish.n]
+        return Slate(wish, len(found), tuple(shown), ("a note",), "lag" if wish.query == "lga" else "", ())
+
+    def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
+        """Titles."""
+        seen = [page for page in self._seen(allowed) if not site or page.site == site]
+        return tuple(page.title for page in seen if typed.lower() in page.title.lower())[:most]
+
+    def overview(self, allowed: tuple[str, ...]) -> Overview:
+        """Numbers."""
+        if self.broken:
+            raise OSError("no disk")
+        seen = [page.site for page in self._seen(allowed)]
+        return Overview(
+            len(seen), tuple(Count(site, seen.count(site)) for site in dict.fromkeys(seen)), newest_s=NOW_S - 60
+        )
+
+    def copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
+        """Each page that may be seen, as a text."""
+        found = next((page for page in self._seen(allowed) if page.id == id_), None)
+        if found is None:
+            return None
+        return CachedCopy(found.url, found.title, found.fetched_s, "text/plain", b"kept", "utf-8", found.snippet.text)
+
+    def similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[Result, ...]:
+        """All others that may be seen."""
+        return tuple(page for page in self._seen(allowed) if page.id != id_)
+
+    def sites(self) -> tuple[Site, ...]:
+        """One that is public, two that are not."""
+        return SITES
+
+    def is_behind(self) -> str:
+        """It is not."""
+        return ""
+
+    def now_s(self) -> float:
+        """Always the same."""
+        return NOW_S
+
+
+class Heard(NamedTuple):
+    """An answer: status, headers in lower case, body."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body, which is JSON."""
+        assert self.headers["content-type"].startswith("application/json")
+        return json.loads(self.body)
+
+    @property
+    def complaint(self) -> tuple[int, str, str | None]:
+        """Status, code and parameter of a refusal to a program."""
+        error = self.json["error"]
+        assert error["message"].endswith((".", "?"))
+        return self.status, error["code"], error["parameter"]
+
+
+Ask = Callable[..., Heard]
+
+
+@contextmanager
+def served(
+    serve: Serve, keys: Callable[[], Sequence[Key]] = tuple, search: SmallSearch | None = None
+) -> Iterator[tuple[Ask, int]]:
+    """The real server on a free port, and a way to ask it."""
+    look = Look(serve.name, serve.address, serve.embed_origins)
+    listening = bind("127.0.0.1:0")
+    port: int = listening.getsockname()[1]
+    server = server_of(make_app(search or SmallSearch(), serve, look, keys))
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+
+    def ask(target: str, headers: Mapping[str, str] | None = None, method: str = "GET", body: bytes = b"") -> Heard:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        try:
+            connection.request(method, target, body or None, dict(headers or {}))
+            answer = connection.getresponse()
+            names = {name.lower(): value for name, value in answer.getheaders()}
+            return Heard(answer.status, names, answer.read())
+        finally:
+            connection.close()
+
+    try:
+        yield ask, port
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def made_key(name: str, *scopes: str, sites: Sequence[str] = ()) -> tuple[str, Key]:
+    """A secret that follows from the name, and its key."""
+    return new_key(name, scopes or ("search",), None, sites, name.encode().ljust(32, b"."))
+
+
+def bearer(secret: str) -> dict[str, str]:
+    """How a program shows a key."""
+    return {"Authorization": f"Bearer {secret}"}

@@ -1,0 +1,67 @@
+"""The API does what its description says: asked with whatever it allows, and with what it does not."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis import Case
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    positive_data_acceptance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from tests.web.small_search import made_key, served
+
+from vedette.config import Rate, Serve
+from vedette.web.openapi import MOST_IN_ALL, described
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    positive_data_acceptance,
+    negative_data_rejection,
+]
+description = schemathesis.openapi.from_dict(described("vedette", "", "1"))
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Where an open server listens."""
+    with served(Serve(rate=Rate(0, 1.0))) as (_, port):
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="module")
+def closed_address() -> Iterator[str]:
+    """Where one listens that wants a key."""
+    with served(Serve(access="token", rate=Rate(0, 1.0)), lambda: [made_key("ann")[1]]) as (_, port):
+        yield f"http://127.0.0.1:{port}"
+
+
+@description.parametrize()
+@settings(max_examples=25, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))
+def test_answers_are_as_described(case: Case[Any], address: str) -> None:
+    """What the description allows is taken, what it forbids is refused, and every answer has the shape it promises."""
+    query = case.query or {}
+    if _number(query.get("n", 10)) * _number(query.get("page", 1)) > MOST_IN_ALL or query.get("q") in {"boom", "panic"}:
+        return  # the one rule that a schema cannot tell, and the queries that are faults
+    case.call_and_validate(base_url=address, checks=CHECKS)
+
+
+def _number(value: object) -> int:
+    return int(value) if isinstance(value, int | str) and str(value).isdecimal() else 1
+
+
+@description.parametrize()
+@settings(max_examples=5, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))
+def test_refusals_are_as_described(case: Case[Any], closed_address: str) -> None:
+    """The same of a server that wants a key."""
+    checks = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+    case.call_and_validate(base_url=closed_address, checks=checks)
