@@ -376,6 +376,12 @@ class Serve:
             "name", _Text(_SHOWN, 'write a short name, such as "Our documents"'), "the name that the pages show"
         ),
     )
+    processes: int = field(
+        default=1,
+        metadata=_says(
+            "processes", _Count(1, 64), "processes that answer searches; each counts for itself what a reader asks"
+        ),
+    )
     rate: Rate = field(
         default=Rate(120, 60.0),
         metadata=_says("rate", _RateKind(), 'how much each reader may ask, such as `"10/s"`; `"0"` sets no limit'),

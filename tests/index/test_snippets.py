@@ -155,3 +155,16 @@ def test_marks_are_the_words(text: str, data: st.DataObject) -> None:
         found = [words_of(part) for part in marked(mark_words(text, [[word]]))]
         assert found
         assert all(set(part) == {word} for part in found if part)
+
+
+@given(
+    st.text(st.sampled_from("abcAB 1_.,’–\n\t-"), max_size=60),
+    st.lists(st.text("abc1", min_size=1, max_size=3), max_size=4),
+)
+def test_a_plain_text_is_searched_as_any_other(text: str, words: list[str]) -> None:
+    """Looking for the words finds what cutting the text into words finds."""
+    wanted = [[word] for word in words]
+    found = mark_words(text, wanted)
+    with_an_odd_letter = mark_words(f"{text} ß", wanted)
+    assert found.marks == with_an_odd_letter.marks
+    assert with_an_odd_letter.text.removesuffix("ß").rstrip() == found.text

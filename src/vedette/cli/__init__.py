@@ -4,6 +4,10 @@ import os
 import sys
 from collections.abc import Sequence
 
+# Before numpy is loaded, which reads it. The tree has a process for each job: threads for the products of small
+# matrices would only be in the way.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from vedette.cli.arguments import parse
 from vedette.errors import VedetteError
 

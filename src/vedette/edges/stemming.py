@@ -6,6 +6,7 @@ a query's words (``index.vocabulary``). So a stem is a key to compare by, and ne
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 import tantivy
 
@@ -45,14 +46,19 @@ def stem(language: str, words: Sequence[str]) -> list[str]:
     """
     if language not in LANGUAGES or not words:
         return list(words)
-    filter_ = tantivy.Filter.stemmer(LANGUAGES[language])
-    analyzer = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(filter_).build()
+    analyzer = _analyzer(language)
     text = " ".join(words)
     if all(words) and len(_SPACE.findall(text)) == len(words) - 1 and _is_sound(text):
         stems = analyzer.analyze(text)
         if len(stems) == len(words):
             return stems
     return [_stem_alone(analyzer, word) for word in words]
+
+
+@cache
+def _analyzer(language: str) -> tantivy.TextAnalyzer:
+    filter_ = tantivy.Filter.stemmer(LANGUAGES[language])
+    return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(filter_).build()
 
 
 def _stem_alone(analyzer: tantivy.TextAnalyzer, word: str) -> str:

@@ -28,6 +28,8 @@ PAIR_FIELDS = {"title": 0.5, "body": 0.7}
 MOST_PAIRS = 8
 MOST_WISHED = 16
 NAMING_WORDS = 4
+# With more groups than these, pages that have most of them come first by themselves.
+FEW_GROUPS = 3
 EARLIEST_S, LATEST_S = -(2**62), 2**62
 
 Forms = Callable[[str], Sequence[tuple[str, float]]]
@@ -93,11 +95,13 @@ def _is_strict(group: Sequence[Part]) -> bool:
 
 
 def _fewer(groups: int) -> list[int]:
-    """How many groups a looser plan asks for: all but one, then half.
+    """How many groups looser plans ask for: of few all but one, then half; of many half at once.
 
-    >>> _fewer(2), _fewer(5), _fewer(1)
-    ([1], [4, 2], [])
+    >>> _fewer(2), _fewer(3), _fewer(5), _fewer(1)
+    ([1], [2, 1], [2], [])
     """
+    if groups > FEW_GROUPS:
+        return [groups // 2]
     return sorted({max(1, groups - 1), max(1, groups // 2)}, reverse=True) if groups > 1 else []
 
 

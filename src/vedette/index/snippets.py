@@ -7,7 +7,8 @@ text.
 """
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,14 +17,20 @@ import numpy as np
 from vedette.decide import Ints
 from vedette.words import Numbers, composed, located, numbers_of
 
-__all__ = ["Piece", "mark_words", "snippet_of"]
+__all__ = ["Piece", "mark_words", "snippet_of", "tidied"]
 
 MOST_CHARACTERS = 200_000  # of a text that are looked at
-MOST_HITS = 2_000  # that compete for the first word of the piece
+ENOUGH_CHARACTERS = 8_000  # are looked at first
+MOST_HITS = 300  # that compete for the first word of the piece
 MOST_SLOTS = 64
+MOST_PLACES = 100  # of one word that are looked at
 BORDER_WITHIN = 24  # characters: how far a cut moves to fall between words
 ELLIPSIS = "…"
 
+# Words that stand for what has other letters in a text (``vedette.words``).
+_NAMES = frozenset({"cplusplus", "csharp", "fsharp", "dotnet"})
+# What an ASCII text has where its white space is not tidy.
+_UNTIDY = ("  ", "\n\n", " \n", "\n ", "\t", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x1f")
 _SENTENCE_END = re.compile(r"[.!?…][\"')\]’”»]*\s|[。！？]|\n")  # noqa: RUF001 - full-width signs end sentences too
 
 _BLANK = np.array([chr(code).isspace() for code in range(0x3002)])  # nothing behind is white space
@@ -44,10 +51,23 @@ class _Hits(NamedTuple):
     slots: Ints
 
 
-def snippet_of(text: str, wanted: Sequence[Sequence[str]], most: int = 200) -> Piece:
+def tidied(text: str) -> tuple[str, bool]:
+    """A text with one space or line end for all white space in a row; and whether it is plain.
+
+    In a plain text all letters are ASCII, and nothing else is part of a word: its words are there as they are.
+
+    >>> tidied("As  it   is"), tidied("naïve")
+    (('As it is', True), ('naïve', False))
+    """
+    text = _tidy(text)
+    return text, _is_plain(text)
+
+
+def snippet_of(text: str, wanted: Sequence[Sequence[str]], most: int = 200, *, is_plain: bool | None = None) -> Piece:
     """The best piece of a text, of so many characters at most.
 
-    ``wanted`` has the words of each slot of the query, in indexed form; any one of them fills the slot.
+    ``wanted`` has the words of each slot of the query, in indexed form; any one of them fills the slot. ``is_plain`` is
+    what ``tidied`` said of the text, where it is known to be tidy.
 
     >>> piece = snippet_of("Gulls nest here. Many birds eat fish, as Gulls do.", [["gulls"], ["fish", "crab"]], 40)
     >>> piece.text, [piece.text[start:end] for start, end in piece.marks]
@@ -55,7 +75,7 @@ def snippet_of(text: str, wanted: Sequence[Sequence[str]], most: int = 200) -> P
     """
     if most <= 0:
         return Piece()
-    text, hits = _hits(_tidy(text[:MOST_CHARACTERS]), wanted)
+    text, hits = _looked_at(text, wanted, is_plain=is_plain)
     if len(text) <= most:
         return Piece(text.replace("\n", " "), _marks(hits, 0, len(text), 0))
     first, last = _best(hits, most - 2 * len(ELLIPSIS))
@@ -66,18 +86,29 @@ def snippet_of(text: str, wanted: Sequence[Sequence[str]], most: int = 200) -> P
     return Piece((before + shown + behind)[:most], _marks(hits, start, end, len(before)))
 
 
+def _looked_at(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | None) -> tuple[str, _Hits]:
+    """The beginning of a text if that has anything of what is wanted, else all of it; and what is found there."""
+    if len(text) > ENOUGH_CHARACTERS:
+        beginning, hits = _hits(text[:ENOUGH_CHARACTERS], wanted, is_plain=is_plain)
+        if len(hits.slots):
+            return beginning + ELLIPSIS, hits
+    return _hits(text[:MOST_CHARACTERS], wanted, is_plain=is_plain)
+
+
 def mark_words(text: str, wanted: Sequence[Sequence[str]]) -> Piece:
     """A whole text, such as a title, with the words of the query marked.
 
     >>> mark_words("Der Große\u00a0 Bär", [["grosse"], ["bar", "baren"]])
     Piece(text='Der Große Bär', marks=((4, 9), (10, 13)))
     """
-    text, hits = _hits(_tidy(text), wanted)
+    text, hits = _hits(text, wanted, is_plain=None)
     return Piece(text.replace("\n", " "), _marks(hits, 0, len(text), 0))
 
 
 def _tidy(text: str) -> str:
     """The text with one space or line end for all white space in a row; halves of characters become signs."""
+    if text.isascii() and not any(blank in text for blank in _UNTIDY):
+        return text.strip()
     text = text.replace(" \n", "\n")  # the first of a row is kept, and line ends say more than spaces
     coding = "ascii" if text.isascii() else "utf-32-le"
     codes: Ints = np.frombuffer(text.encode(coding, "replace"), "u1" if text.isascii() else "u4")
@@ -107,8 +138,12 @@ def _sought(wanted: tuple[tuple[str, ...], ...]) -> _Sought:
     return _Sought(np.array(numbers, np.uint32), np.array([slots[number] for number in numbers], np.int64))
 
 
-def _hits(text: str, wanted: Sequence[Sequence[str]]) -> tuple[str, _Hits]:
-    """Where the query's words stand in a text, and the text, which may have to be spelt another way for that."""
+def _hits(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | None) -> tuple[str, _Hits]:
+    """The text, tidied and perhaps spelt another way, and where the query's words stand in it."""
+    if is_plain is None:
+        text, is_plain = tidied(text)
+    if is_plain and not any(word in _NAMES for words in wanted for word in words):
+        return text, _plain_hits(text, wanted)
     sought = _sought(tuple(map(tuple, wanted)))
     found = located(text)
     if found is None:
@@ -120,6 +155,39 @@ def _hits(text: str, wanted: Sequence[Sequence[str]]) -> tuple[str, _Hits]:
     places[places == len(sought.numbers)] = 0
     hit = (sought.numbers[places] == found.numbers).nonzero()[0]
     return text, _Hits(found.starts[hit], found.ends[hit], sought.slots[places[hit]])
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() or not any(map(_is_odd, sorted(set(text))))
+
+
+@lru_cache(maxsize=4096)
+def _is_odd(character: str) -> bool:
+    return not character.isascii() and unicodedata.category(character)[0] in "LMNC"
+
+
+def _plain_hits(text: str, wanted: Sequence[Sequence[str]]) -> _Hits:
+    """The same in a plain text, where looking for each word is far quicker than cutting into words."""
+    lower = text.lower()
+    found: dict[tuple[int, int], int] = {}
+    for slot, words in enumerate(wanted[:MOST_SLOTS]):
+        for word in words:
+            for place in _places(lower, word):
+                found.setdefault(place, slot)
+    rows = [(*place, slot) for place, slot in sorted(found.items())]
+    return _Hits(*np.array(rows, np.int64).reshape(-1, 3).T)
+
+
+def _places(text: str, word: str) -> Iterator[tuple[int, int]]:
+    """Where a word stands by itself, for the first few hundred times."""
+    start = text.find(word) if word else -1
+    for _ in range(MOST_PLACES):
+        if start < 0:
+            return
+        end = start + len(word)
+        if not text[start - 1 : start].isalnum() and not text[end : end + 1].isalnum():
+            yield start, end
+        start = text.find(word, end)
 
 
 def _best(hits: _Hits, room: int) -> tuple[int, int]:

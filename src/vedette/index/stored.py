@@ -11,6 +11,7 @@ import zstandard
 __all__ = ["Stored", "pack", "unpack"]
 
 LEVEL = 1
+BODY = "\0"  # begins the body; there is none in JSON, and a body is long, so it stays as it is
 MOST_BYTES = 64 << 20
 
 
@@ -18,7 +19,8 @@ class Stored(NamedTuple):
     """A page as it was read: its author's words, and what is known of them.
 
     ``kind`` is a file type ("html", "pdf"), ``marks`` what its owner wishes ("nosnippet", "max-snippet:80",
-    "noarchive"), ``published_s`` what it says of its own date.
+    "noarchive"), ``published_s`` what it says of its own date. ``is_plain`` is what ``snippets.tidied`` said of the
+    body, where it was asked.
     """
 
     url: str
@@ -30,6 +32,7 @@ class Stored(NamedTuple):
     language: str = ""
     published_s: float | None = None
     marks: str = ""
+    is_plain: bool | None = None
 
 
 def pack(stored: Stored) -> bytes:
@@ -38,14 +41,15 @@ def pack(stored: Stored) -> bytes:
     >>> unpack(pack(Stored("http://example.org/", title="Home", headings=("One", "Two")))).headings
     ('One', 'Two')
     """
-    text = json.dumps(stored, ensure_ascii=False, separators=(",", ":"))
-    return zstandard.compress(text.encode("utf-8", "replace"), LEVEL)
+    text = json.dumps(stored._replace(body=""), ensure_ascii=False, separators=(",", ":"))
+    return zstandard.compress(f"{text}{BODY}{stored.body}".encode("utf-8", "replace"), LEVEL)
 
 
 def unpack(blob: bytes) -> Stored | None:
     """What was packed; None where the bytes are damaged."""
     try:
-        url, title, description, headings, *rest = json.loads(zstandard.decompress(blob, max_output_size=MOST_BYTES))
-        return Stored(url, title, description, tuple(headings), *rest)
+        head, _, body = zstandard.decompress(blob, max_output_size=MOST_BYTES).decode().partition(BODY)
+        url, title, description, headings, _, *rest = json.loads(head)
+        return Stored(url, title, description, tuple(headings), body, *rest)
     except (zstandard.ZstdError, ValueError, TypeError):
         return None

@@ -1,14 +1,18 @@
 """Work that is done beside the indexer, in a process of its own that gives way to all others."""
 
+import ctypes
+import os
+import signal
 import subprocess
 import sys
 
-__all__ = ["NICENESS", "Aside"]
+__all__ = ["Aside", "give_way"]
 
 NICENESS = 15
 # It is not begun again before this many times what it took last time has passed, nor before a moment has.
 SPARING_TIMES = 20.0
 EARLIEST_S = 5.0
+PR_SET_PDEATHSIG = 1
 
 
 class Aside:
@@ -38,3 +42,9 @@ class Aside:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+
+def give_way() -> None:
+    """What such a process does first: it lets others go before, and ends with whoever began it."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.nice(NICENESS)

@@ -30,7 +30,7 @@ def counted(
     table = shelf.table
     ids = _visible(table, allowed)
     if not len(ids):
-        return Overview(waiting=len(sites))
+        return Overview(waiting=sum(not site.secrets for site in sites))
     fetched_s = table.rows["fetched_s"][ids]
     of_hosts = _counts(table.rows["host"][ids])
     names = [Count(hosts.get(host, ""), pages) for host, pages in of_hosts]

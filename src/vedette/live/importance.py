@@ -3,8 +3,8 @@
 python -m vedette.live.importance GENERATION
 """
 
-import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,9 @@ import numpy.typing as npt
 from vedette.decide import Ints
 from vedette.edges.index_book import read_aliases
 from vedette.edges.page_table import PageTable, write_rank
+from vedette.errors import StoreError
 from vedette.index.importance import host_importance, page_importance, percentiles
-from vedette.live.aside import NICENESS, Aside
+from vedette.live.aside import Aside, give_way
 from vedette.live.lexicon import write_lexicon
 
 __all__ = ["Ranking", "rank"]
@@ -86,6 +87,7 @@ def _followed(prints: Ints, aliases: npt.NDArray[np.int64]) -> Ints:
 
 
 if __name__ == "__main__":
-    os.nice(NICENESS)
-    rank(Path(sys.argv[1]))
-    write_lexicon(Path(sys.argv[1]))
+    give_way()
+    with suppress(StoreError, FileNotFoundError):  # another generation took its place meanwhile
+        rank(Path(sys.argv[1]))
+        write_lexicon(Path(sys.argv[1]))

@@ -115,11 +115,18 @@ class Builder:
     def _left_out(self, page: Known, now_s: float) -> str:
         site = self._sites.site_of(page.url)
         named = resolve(page.canonical, page.url) if page.canonical else None
-        elsewhere = bool(named) and named != page.url and self.book.page_at(fingerprint(str(named))) not in {0, page.id}
+        elsewhere = bool(named) and named != page.url and self._can_stand_for(page, str(named))
         standing = Standing(
             page.status, page.kind, page.group is not None, page.objections, page.marks, named=elsewhere
         )
         return left_out(standing, site.overrule if site else (), now_s)
+
+    def _can_stand_for(self, page: Known, url: str) -> bool:
+        """Whether there is another page at a URL that everybody finds who may find this one."""
+        other = self.book.page_at(fingerprint(url))
+        if other in {0, page.id} or not self.table.is_indexed(other):
+            return False
+        return self.table.name(int(self.table.rows[other]["access"])) in {access_of(""), access_of(page.private)}
 
     def _drop(self, id_: int, page: Known | None) -> None:
         if self.table.is_indexed(id_):

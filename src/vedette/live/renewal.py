@@ -3,13 +3,12 @@
 python -m vedette.live.renewal FOLDER CLOCK
 """
 
-import os
 import sys
 from pathlib import Path
 
 from vedette.edges.clock import Clock, read_clock
 from vedette.edges.page_table import PageTable
-from vedette.live.aside import NICENESS, Aside
+from vedette.live.aside import Aside, give_way
 from vedette.live.indexer import rebuild
 
 __all__ = ["Renewal"]
@@ -44,5 +43,5 @@ class Renewal:
 
 
 if __name__ == "__main__":
-    os.nice(NICENESS)
+    give_way()
     rebuild(Path(sys.argv[1]), read_clock(sys.argv[2]), lambda _done, _pages: None)

@@ -56,6 +56,7 @@ _COUNTS = _GROUPS + (  # noqa: S608 - two texts of our own
     "WHERE content.id IN member AND content.grp IN asked AND page.status BETWEEN 200 AND 299 "
     "AND content.private IN (SELECT value FROM json_each(?2)) GROUP BY content.grp"
 )
+_SHARED = "SELECT grp, members FROM copies WHERE members > 1 AND grp IN (SELECT value FROM json_each(?))"
 _PLACE = "SELECT file, offset, length, status, content_type, fetched_s FROM page WHERE id = ?"
 
 
@@ -75,7 +76,7 @@ class FolderSearch:
         self._sites: tuple[Site, ...] = ()
         self._rules = Rules()
         self._overviews: dict[tuple[str, ...], tuple[float, Overview]] = {}
-        self.keys: list[KeyRow] = []
+        self._keys: list[KeyRow] = []
 
     # the port
 
@@ -156,6 +157,11 @@ class FolderSearch:
         self._look()
         return self._sites
 
+    def reader_keys(self) -> list[KeyRow]:
+        """The keys as they are now: whoever shows one is judged before anything is searched."""
+        self._look()
+        return self._keys
+
     def is_behind(self) -> str:
         """Whether there is an index at all, and whether it has all pages."""
         shelf = self._look()
@@ -199,7 +205,7 @@ class FolderSearch:
             with read_state(self._folder) as db:
                 book = StateBook(db)
                 self._sites = tuple(row.site for row in book.sites())
-                self.keys = book.reader_keys()
+                self._keys = book.reader_keys()
                 rules = rules_of(book.search_rules())
         except StoreError:  # it is just being made; what is at hand stays
             return
@@ -222,8 +228,11 @@ class FolderSearch:
         if not slate.results or not slate.wish.folded:
             return slate
         groups = shelf.table.at(np.array([result.id for result in slate.results], np.int64))["group"].tolist()
-        rows = self._ask(_COUNTS, json.dumps(groups), json.dumps(["", *slate.wish.allowed]))
-        others = {group: count - 1 for group, count in rows}
+        shared = dict(self._ask(_SHARED, json.dumps(groups)))
+        if shared and any(site.secrets for site in self._sites):
+            visible = json.dumps(["", *slate.wish.allowed])
+            shared = dict(self._ask(_COUNTS, json.dumps(list(shared)), visible))
+        others = {group: members - 1 for group, members in shared.items()}
         results = [
             result._replace(similar=max(others.get(group, 0), 0))
             for result, group in zip(slate.results, groups, strict=True)

@@ -22,6 +22,6 @@ def run_server(settings: LiveSettings) -> int:
         contact=settings.config.crawl.contact,
         demo=settings.demo,
     )
-    app = make_app(search, serve, look, keys=lambda: [key_of(row) for row in search.keys])
+    app = make_app(search, serve, look, keys=lambda: [key_of(row) for row in search.reader_keys()])
     run_app(app, settings.listener)
     return 0

@@ -1,6 +1,8 @@
 """An index and what stands beside it, as the server holds them: looked at anew several times a second."""
 
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +14,15 @@ from vedette.index.fields import PUBLIC
 from vedette.index.retrieval import All, Forward, OneOf, Phrase
 from vedette.index.spelling import corrected
 from vedette.index.stored import Stored
-from vedette.live.lexicon import FILE, no_lexicon, read_lexicon
+from vedette.live.lexicon import FILE, Lexicon, no_lexicon, read_lexicon
 from vedette.ring.ports_search import Signals
 
 __all__ = ["LiveShelf"]
+
+# Words whose other forms are remembered: a few words make up most queries.
+MOST_REMEMBERED = 10_000
+# Pairs of words that are looked up for one correction.
+MOST_ASKED = 4
 
 
 class LiveShelf:
@@ -25,7 +32,7 @@ class LiveShelf:
         self.generation = generation
         self._reader = open_reader(generation / "tantivy")
         self.table = PageTable(generation)
-        self.lexicon = no_lexicon()
+        self._know(no_lexicon())
         self._lexicon_ns = 0
         self.refresh()
 
@@ -63,14 +70,21 @@ class LiveShelf:
 
     def forms_of(self, word: str) -> tuple[tuple[str, float], ...]:
         """Other forms of a word that pages have."""
-        return self.lexicon.vocabulary.forms_of(word)
+        return self._forms(word)
 
     def corrected(self, words: Sequence[str]) -> tuple[str, ...] | None:
-        """What was perhaps meant."""
-        return corrected(words, self.lexicon.spelling, self._followed)
+        """What was perhaps meant; the index is asked a few times for it, and no more."""
+        times = count(1)
+
+        def followed(one: str, other: str) -> int:
+            return self._followed(one, other) if next(times) <= MOST_ASKED else 0
+
+        return corrected(words, self.lexicon.spelling, followed)
 
     def _followed(self, one: str, other: str) -> int:
         """How many public pages have two words next to each other."""
+        if not self.df(one) or not self.df(other):  # as of most neighbours of a slip; the index takes far longer
+            return 0
         node = All((Phrase("body", (one, other)), OneOf("access", (PUBLIC,))))
         return self._reader.find(node, 1, count=True).total
 
@@ -88,4 +102,8 @@ class LiveShelf:
         written_ns = path.stat().st_mtime_ns if path.exists() else 0
         if written_ns != self._lexicon_ns:
             self._lexicon_ns = written_ns
-            self.lexicon = read_lexicon(self.generation) or self.lexicon
+            self._know(read_lexicon(self.generation) or self.lexicon)
+
+    def _know(self, lexicon: Lexicon) -> None:
+        self.lexicon = lexicon
+        self._forms = lru_cache(MOST_REMEMBERED)(lexicon.vocabulary.forms_of)

@@ -10,12 +10,15 @@ import ctypes
 import gc
 import json
 import os
+import shutil
 import signal
+import socket
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 
@@ -61,6 +64,8 @@ class Tree:
     _stopping: bool = False
     _hurry_until_s: float = inf
     _last_words: Path = field(default_factory=Path)
+    _counts: str = ""
+    _sockets: list[socket.socket] = field(default_factory=list)
 
     def start(self) -> None:
         """Start everything; the keeper first, since workers report to it."""
@@ -75,7 +80,7 @@ class Tree:
         ]
         self._children.append(_Child("indexer", lambda: _index(settings), ends_by_signal=True))
         if settings.listener is not None:
-            self._children.append(_Child("server", lambda: _serve(settings), ends_by_signal=True))
+            self._children += self._servers(settings, settings.listener)
         self.tend()
 
     def tend(self) -> list[str]:
@@ -114,6 +119,10 @@ class Tree:
                 os.waitpid(child.pid, 0)
                 child.pid = 0
         self._forget_socket()
+        if self._counts:
+            shutil.rmtree(self._counts, ignore_errors=True)
+        for own in self._sockets:
+            own.close()
 
     def last_words(self) -> dict[str, object]:
         """The numbers with which the keeper ended; nothing if it did not end by itself."""
@@ -126,6 +135,21 @@ class Tree:
     def pids(self) -> dict[str, int]:
         """Who is who."""
         return {child.name: child.pid for child in self._children if child.pid}
+
+    def _servers(self, settings: LiveSettings, listener: socket.socket) -> list[_Child]:
+        """Each has a socket of its own, which is open here as long as the tree lives, and counts in one folder."""
+        from vedette.web.serving import bind_beside  # only whoever serves needs it
+
+        counts = self._counts = tempfile.mkdtemp(prefix="vedette-counts-")
+        self._sockets = [bind_beside(listener) for _ in range(1, settings.config.serve.processes)]
+        return [
+            _Child(
+                f"server {number}" if number > 1 else "server",
+                lambda own=own: _serve(replace(settings, listener=own), counts),  # type: ignore[misc]  # the default binds it
+                ends_by_signal=True,
+            )
+            for number, own in enumerate([listener, *self._sockets], 1)
+        ]
 
     def _ask_to_end(self) -> None:
         """Those that the keeper does not tell; again and again, since one may not have been listening yet."""
@@ -178,7 +202,8 @@ def _index(settings: LiveSettings) -> int:
     return run_indexer(settings)
 
 
-def _serve(settings: LiveSettings) -> int:
+def _serve(settings: LiveSettings, counts: str) -> int:
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts  # where servers add up what they count; read at the import
     from vedette.live.server import run_server  # so is everything that serves pages
 
     return run_server(settings)
@@ -205,7 +230,7 @@ def _live(name: str, work: Callable[[], int], parent: int) -> None:
         kernel = ctypes.CDLL(None)
         kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         # What ps and top show, at most 15 bytes of it.
-        kernel.prctl(PR_SET_NAME, f"vedette {name.replace('worker ', 'w')}".encode())
+        kernel.prctl(PR_SET_NAME, f"vedette {name.replace('worker ', 'w').replace('server ', 's')}".encode())
         if os.getppid() == parent:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)

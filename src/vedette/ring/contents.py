@@ -8,6 +8,7 @@ from vedette.decide import Ints
 from vedette.facts import Answer, JudgedBy, origin_of
 from vedette.facts import fingerprint as fingerprint_of_url
 from vedette.fetch.directives import FREE, Directives
+from vedette.index.snippets import tidied
 from vedette.index.stored import Stored, pack
 from vedette.parse.blocks import blocks_of
 from vedette.parse.change import Change, Kept, Seen, compare, first
@@ -120,17 +121,19 @@ def _stored(content: Content, context: Context, title: str, body: str, headings:
     old = context.copy.kept if context.copy else None
     if old is not None and old.body_digest == content.kept.body_digest:
         return content
+    body, is_plain = tidied(body[:LONGEST_BODY])
     date_s = content.modified_s if content.published_s is None else content.published_s
     stored = Stored(
         context.answer.url,
         title,
         content.description,
         headings,
-        body[:LONGEST_BODY],
+        body,
         kind,
         content.language,
         date_s,
         content.marks,
+        is_plain,
     )
     return content._replace(stored=pack(stored))
 

@@ -34,7 +34,9 @@ from vedette.words import number_of
 
 __all__ = ["Searcher"]
 
-WINDOW = 200
+WINDOW = 100
+# Many words tell the index more, so that fewer pages need a closer look.
+FEW_WORDS, SMALL_WINDOW = 5, 60
 NEWEST = 30
 HOMES = 10
 IN_ORDER = 30
@@ -110,21 +112,22 @@ class Searcher:
     def _found(self, plan: Plan, wish: Wish) -> _Found:
         finder = self._shelf.finder
         wanted = min(max(wish.n, 1) * max(wish.page, 1), DEEPEST)
-        most = max(WINDOW, 2 * wanted)
+        window = WINDOW if len(plan.wanted) <= FEW_WORDS else SMALL_WINDOW
+        most = max(window, 2 * wanted)
         hits = finder.find(plan.node, most, count=True)
-        first, behind, total = hits.ids[:WINDOW], hits.ids[WINDOW:], hits.total
+        first, behind, total = hits.ids[:window], hits.ids[window:], hits.total
         ways, with_all = [first], first
-        if total > WINDOW:
+        if total > window:
             ways.append(finder.newest(plan.node, NEWEST).ids)
             with_all = np.concatenate(ways)
             if plan.address is not None:
                 ways.append(finder.find(plan.address, HOMES).ids)
-        in_order = finder.find(plan.in_order, WINDOW).ids if plan.in_order is not None else first[:0]
+        in_order = finder.find(plan.in_order, window).ids if plan.in_order is not None else first[:0]
         ways.append(in_order[:IN_ORDER])
         known = Known(with_all, in_order)
         is_loose = False
         for node in plan.looser if total < FEW else ():
-            looser = finder.find(node, WINDOW, count=True)
+            looser = finder.find(node, SMALL_WINDOW, count=True)
             ways.append(looser.ids)
             is_loose |= looser.total > total
             total = max(total, looser.total)
@@ -159,8 +162,9 @@ class Searcher:
     def _slate(self, wish: Wish, asked: Asked, plan: Plan, found: _Found, weighed: Weighed, shown: _Shown) -> Slate:
         start = (max(wish.page, 1) - 1) * max(wish.n, 1)
         rows = shown.rows[start : start + max(wish.n, 1)].tolist() if start < DEEPEST else []
-        wanted = [[word for word, _ in slot.words] for slot in plan.wanted]
-        words = " ".join(slot[0] for slot in wanted)
+        needed = [slot for slot in plan.wanted if slot.is_needed] or plan.wanted  # small words show nothing
+        wanted = [[word for word, _ in slot.words] for slot in needed]
+        words = " ".join(slot.words[0][0] for slot in plan.wanted)
         results = [
             _result(stored, weighed, row, wanted)._replace(
                 sentence=weighed.sentence(row, words),
@@ -212,7 +216,7 @@ class Searcher:
         pages = np.repeat(np.arange(len(ids)), forward.lengths.sum(axis=1))
         missing = []
         for slot in plan.wanted:
-            has = np.isin(forward.words, np.array([number_of(word) for word, _ in slot.words], np.uint32))
+            has = np.logical_or.reduce([forward.words == number_of(word) for word, _ in slot.words])
             if slot.is_needed and len(np.unique(pages[has])) < len(ids):
                 missing.append(slot.words[0][0])
         return tuple(dict.fromkeys(missing))
@@ -290,5 +294,6 @@ def _snippet(stored: Stored, wanted: Sequence[Sequence[str]]) -> Snippet:
             most = min(most, int(number))
     if "nosnippet" in marks or most == 0:
         return Snippet()
-    piece = snippet_of((stored.body or stored.description)[:MOST_READ], wanted, most)
+    is_plain = stored.is_plain if stored.body else None
+    piece = snippet_of((stored.body or stored.description)[:MOST_READ], wanted, most, is_plain=is_plain)
     return Snippet(piece.text, piece.marks)

@@ -77,7 +77,9 @@ class Weighed(NamedTuple):
 
     def sentence(self, row: int, words: str) -> str:
         """Why it stands where it stands."""
-        return sentence(dict(zip(_KEYS, self.contributions[row].tolist(), strict=True)), words)
+        added = dict(zip(_KEYS, self.contributions[row].tolist(), strict=True))
+        covered = {field: float(self.features[row, _TEXT[f"{field}_coverage"]]) for field in TEXT_FIELDS}
+        return sentence(added, words, covered)
 
 
 def slots_of(wanted: Sequence[Wanted], shelf: Shelf) -> list[Slot]:

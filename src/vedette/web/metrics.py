@@ -1,9 +1,12 @@
 """Numbers for those who watch the server, in the text format of Prometheus. No label comes from what readers send."""
 
+import os
 from time import perf_counter
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -25,8 +28,10 @@ class Metrics:
         registry = self._registry
         self._requests = Counter("vedette_requests", "requests answered", ["route", "status"], registry=registry)
         self._searches = Histogram("vedette_search_seconds", "time of a search", registry=registry, buckets=_BUCKETS_S)
-        self._pages = Gauge("vedette_pages", "pages that can be found", registry=registry)
-        self._age = Gauge("vedette_index_age_seconds", "time since the newest page was fetched", registry=registry)
+        latest: Literal["mostrecent"] = "mostrecent"
+        pages, age = "pages that can be found", "time since the newest page was fetched"
+        self._pages = Gauge("vedette_pages", pages, registry=registry, multiprocess_mode=latest)
+        self._age = Gauge("vedette_index_age_seconds", age, registry=registry, multiprocess_mode=latest)
 
     def answered(self, route: str, status: int) -> None:
         """Counts a request; ``route`` is the pattern of its path, never the path."""
@@ -43,9 +48,17 @@ class Metrics:
             told = search.overview(())
             self._pages.set(told.pages)
             self._age.set(max(search.now_s() - told.newest_s, 0.0) if told.newest_s else 0.0)
-            return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
+            return Response(generate_latest(self._all()), media_type=CONTENT_TYPE_LATEST)
 
         return Route("/metrics", shown)
+
+    def _all(self) -> CollectorRegistry:
+        """What all servers counted that share a folder for it, else what this one did."""
+        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+            return self._registry
+        together = CollectorRegistry()
+        MultiProcessCollector(together)  # type: ignore[no-untyped-call]  # the library has no types here
+        return together
 
 
 class TimedSearch:

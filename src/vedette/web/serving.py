@@ -20,7 +20,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from vedette.errors import UsageError
 
-__all__ = ["bind", "run_server", "server_of"]
+__all__ = ["bind", "bind_beside", "run_server", "server_of"]
 
 LONGEST_REQUEST = 65_536
 SLOWEST_REQUEST_S = 15.0
@@ -46,14 +46,30 @@ def bind(listen: str) -> socket.socket:
         family, kind, _, _, place = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError):
         raise UsageError(f"{host} is no address: name one of this machine's with serve.listen") from None
-    listening = socket.socket(family, kind)
+    try:
+        with socket.socket(family, kind) as probe:  # whether somebody else is there: what is shared would not tell
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(place)
+        return _shared(family, place)
+    except OSError as error:
+        raise UsageError(_cannot(error, host, port)) from None
+
+
+def bind_beside(listening: socket.socket) -> socket.socket:
+    """Another socket at the same place; the kernel divides connections evenly among such sockets."""
+    return _shared(listening.family, listening.getsockname())
+
+
+def _shared(family: int, place: Any) -> socket.socket:  # noqa: ANN401 - an address as its family has it
+    listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listening.bind(place)
         listening.listen(BACKLOG)
-    except OSError as error:
+    except OSError:
         listening.close()
-        raise UsageError(_cannot(error, host, port)) from None
+        raise
     return listening
 
 

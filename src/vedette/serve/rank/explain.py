@@ -7,6 +7,7 @@ __all__ = ["sentence"]
 # Below this share of all that speaks for a page, a place is not worth a word.
 WORTH_SAYING = 0.12
 MOST_PLACES = 3
+WHOLE = 0.99
 PLACES = {
     "title": "its title",
     "headings": "its headings",
@@ -24,22 +25,29 @@ BESIDES = {
 AGAINST = {"spam": "though it looks a little like spam"}
 
 
-def sentence(contributions: Mapping[str, float], words: str) -> str:
+def sentence(contributions: Mapping[str, float], words: str, covered: Mapping[str, float]) -> str:
     """The places that say the words, and what else counts, by what each feature added to the score.
 
-    >>> sentence({"title_phrase": 2.0, "title_bm25": 1.0, "anchors_phrase": 1.5, "body_bm25": 0.1}, "consumer lag")
+    ``covered`` is which share of the words each place has; one that has not all of them as they are only has some.
+
+    >>> added = {"title_phrase": 2.0, "title_bm25": 1.0, "anchors_phrase": 1.5, "body_bm25": 0.1}
+    >>> sentence(added, "consumer lag", {"title": 1.0, "anchors": 1.0})
     'High because its title and links to it say “consumer lag”.'
+    >>> sentence(added, "consumer lag", {"title": 1.0, "anchors": 0.5})
+    'High because its title says “consumer lag” and links to it have words of it.'
     """
     total = sum(value for value in contributions.values() if value > 0)
     if total <= 0:
         return "Here because nothing else matches better."
     places = _places(contributions, total)
+    whole = [PLACES[place] for place in places if covered.get(place, 0.0) >= WHOLE]
+    partly = [PLACES[place] for place in places if PLACES[place] not in whole]
     besides = [said for key, said in BESIDES.items() if contributions.get(key, 0.0) >= WORTH_SAYING * total]
     against = [said for key, said in AGAINST.items() if -contributions.get(key, 0.0) >= WORTH_SAYING * total]
-    first = (
-        [f"{_listed(places)} {'say' if len(places) > 1 or places[0] in _MANY else 'says'} “{words}”"] if places else []
-    )
-    reasons = _listed(first + besides) or "its words match best"
+    first = [f"{_listed(whole)} {'say' if _is_plural(whole) else 'says'} “{words}”"] if whole else []
+    of_it = "it" if whole else f"“{words}”"
+    second = [f"{_listed(partly)} {'have' if _is_plural(partly) else 'has'} words of {of_it}"] if partly else []
+    reasons = _listed(first + second + besides) or "its words match best"
     return f"High because {', '.join([reasons, *against])}."
 
 
@@ -47,14 +55,18 @@ _MANY = frozenset({PLACES["headings"], PLACES["anchors"]})
 
 
 def _places(contributions: Mapping[str, float], total: float) -> list[str]:
-    """What says the words, the weightiest first."""
+    """What says the words, or some of them, the weightiest first."""
     added = dict.fromkeys(PLACES, 0.0)
     for key, value in contributions.items():
         place = key.partition("_")[0]
         if place in added:
             added[place] += value
     loudest = sorted(added, key=lambda place: -added[place])[:MOST_PLACES]
-    return [PLACES[place] for place in loudest if added[place] >= WORTH_SAYING * total]
+    return [place for place in loudest if added[place] >= WORTH_SAYING * total]
+
+
+def _is_plural(places: list[str]) -> bool:
+    return len(places) > 1 or places[0] in _MANY
 
 
 def _listed(things: list[str]) -> str:

@@ -1,0 +1,247 @@
+"""Whatever somebody asks the real server, it answers in time, and goes on answering.
+
+The index is real and small: a crawl over loopback, served by ``vedette up``. Every question goes over one connection
+that is kept; no answer within the patience of the socket is a failure.
+"""
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote_from_bytes, urlencode
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import strategies as st
+from schemathesis import Case
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from tests.search_runs import Leaf, Up, page, small_web, up
+from tests.tree_runs import PROVE, patiently
+
+from vedette.web.openapi import MOST_IN_ALL, described
+
+EXAMPLES = 100_000 if PROVE else 300
+# A hang is what this is about; how quick an answer is says more about the machine.
+PATIENCE_S = 20.0
+HOME = "http://zoo.test/"
+ANIMALS = ("quagga", "okapi", "gnu", "ibex", "tapir", "dugong", "axolotl", "numbat")
+
+
+def _pages() -> dict[str, Leaf]:
+    links = {f"/{name}": f"the {name}" for name in ANIMALS}
+    pages = {HOME: page("Zoo", "All animals of this zoo.", links)}
+    for number, name in enumerate(ANIMALS):
+        said = f"The {name} eats 3.9.0 leaves; 東京 動物園, Größe, مرحبا, C++ and #{number} are said here, too."
+        pages[f"{HOME}{name}"] = page(f"The {name}", said)
+    return pages
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """A server over a small zoo, all of which is found, its words among the suggestions."""
+    with small_web(_pages()) as web, up(web, tmp_path_factory.mktemp("zoo"), HOME) as started:
+        patiently(lambda: started.search("eats")["total"] == len(ANIMALS), 60.0)
+        patiently(lambda: started.get("/api/v1/suggest?q=quag").json["suggestions"], 60.0)
+        yield started
+
+
+class Line:
+    """One connection that is kept from question to question."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+
+    def ask(self, target: str) -> tuple[int, bytes]:
+        """Status and body; the connection is made anew where the server closed it after its answer."""
+        self._connection.request("GET", target)
+        answer = self._connection.getresponse()
+        return answer.status, answer.read()
+
+    def close(self) -> None:
+        """No more questions."""
+        self._connection.close()
+
+
+@pytest.fixture(scope="module")
+def line(run: Up) -> Iterator[Line]:
+    """One connection for all tests."""
+    made = Line(run.port)
+    yield made
+    made.close()
+
+
+SIGNS = ('"', "'", "(", ")", "-", "+", "|", "&&", "||", "*", "~", "^2", "?", "[a TO b]", "{a TO *}", "\\", ":")
+OPERATORS = (
+    *("OR", "AND", "NOT", "site:", "title:", "url:", "type:", "lang:", "after:", "before:", "-site:", 'title:"'),
+    *("site:zoo.test", "type:pdf", "lang:en", "after:2026-13-45", "before:9999-99-99", "after:yesterday"),
+    *("body:", "access:", "access:public", "id:1"),
+)
+WORDS = (
+    *("quagga", "eats", "the", "a", "3.9.0", "\u6771\u4eac", "\u0645\u0631\u062d\u0628\u0627", "Gr\u00f6\u00dfe"),
+    *("\u0130", "\ufb01", "\u0301", "\u200d", "\u202e", "\x00", "\ud800"),
+)
+PIECES = st.sampled_from((*SIGNS, *OPERATORS, *WORDS))
+QUERIES = st.one_of(
+    st.text(st.characters(exclude_categories=()), max_size=200),
+    st.lists(PIECES, max_size=40).map(" ".join),
+    st.lists(PIECES, max_size=40).map("".join),
+    st.lists(st.one_of(PIECES, st.text(st.characters(exclude_categories=()), max_size=8)), max_size=25).map(" ".join),
+)
+
+
+def escaped(query: str) -> str:
+    """A query as it stands in an address; what is no Unicode text goes as the bytes that a careless client sends."""
+    return quote_from_bytes(query.encode("utf-8", "surrogatepass"), safe="")
+
+
+def searched(line: Line, query: str) -> dict[str, Any]:
+    """What the API says to a query."""
+    status, body = line.ask(f"/api/v1/search?q={escaped(query)}")
+    assert status == 200, (query[:200], body[:300])
+    told: dict[str, Any] = json.loads(body)
+    assert told["total"] >= len(told["results"])
+    return told
+
+
+def check(line: Line, query: str) -> dict[str, Any]:
+    """Pages and suggestions answer a query, and so does the API; what that says."""
+    written, told = escaped(query), searched(line, query)
+    assert line.ask(f"/search?q={written}")[0] in {200, 302}
+    assert line.ask(f"/api/v1/suggest?q={written}")[0] == 200
+    return told
+
+
+@pytest.mark.timeout(7200 if PROVE else 120)
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+@given(QUERIES)
+@example("\x00")
+@example("\ud800\udfff")
+@example("")
+def test_any_query_is_answered(line: Line, query: str) -> None:
+    """Text of any characters, and operators in any order, get status 200 from the API."""
+    searched(line, query)
+
+
+@pytest.mark.timeout(7200 if PROVE else 120)
+@settings(max_examples=EXAMPLES // 5, suppress_health_check=list(HealthCheck))
+@given(QUERIES)
+def test_any_query_makes_a_page(line: Line, query: str) -> None:
+    """The same from the page of results, and while it is being typed."""
+    check(line, query)
+
+
+NASTY = {
+    "nested quotes": '"a "b "c "d" e" f" g"' * 20,
+    "one quote": '"',
+    "a thousand quotes": '"' * 1000,
+    "open parentheses": "(" * 5000,
+    "nested parentheses": "(" * 900 + "quagga" + ")" * 900,
+    "closing parentheses": ")" * 5000,
+    "operators without value": "site: title: url: type: lang: after: before: - OR OR AND NOT",
+    "only minus": "-" * 1900,
+    "only negations": "-quagga -okapi -gnu",
+    "many alternatives": " OR ".join(f"word{number}" for number in range(200)),
+    "many words": " ".join(f"w{number}" for number in range(600)),
+    "one letter each": " ".join("abcdefghijklmnopqrstuvwxyz" * 30),
+    "the same word": "quagga " * 280,
+    "a phrase of all words": '"' + "the quagga eats leaves " * 80 + '"',
+    "right to left": "\u202e\u0645\u0631\u062d\u0628\u0627\u202d \u2067\u05e2\u05d1\u05e8\u05d9\u05ea\u2069 quagga",
+    "zero bytes": "qua\0gga \0\0 \0",
+    "lone surrogates": "\ud800 quagga \udfff",
+    "combining marks": "e" + "\u0301" * 1500,
+    "hangul and han": "한국어 東京 ไทย" * 60,
+    "sql": "'; DROP TABLE page; -- \" OR 1=1 UNION SELECT * FROM keys",
+    "lua": "os.execute('id') {{7*7}} ${7*7} <%= 7*7 %> #{7*7} %s%n%x",
+    "html": "<script>alert(1)</script><img src=x onerror=alert(1)>",
+    "syntax of the index": 'body:quagga^1000 AND access:"public" OR id:[0 TO *] title:/.*/ *:* IN [a b] "a b"~999999',
+    "regular expressions": "(a+)+$ " * 100,
+    "numbers": "9" * 400 + " -0 1e309 NaN inf 0x10 1_000",
+    "dates": "after:0000-00-00 before:99999-01-01 after:-1 before:1969-12-31 after:2026-02-30",
+    "sites": "site:../../etc/passwd site:%00 site:[::1] site:http:// site:" + "a." * 400,
+    "line ends": "quagga\r\nSet-Cookie: a=b\r\n\r\n<html>",
+    "one long word": "q" * 1999,
+    "long dashes and dots": "a-b.c_d/e:f " * 150,
+}
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_nasty_queries_are_answered(line: Line, name: str) -> None:
+    """What breaks readers of queries elsewhere gets an answer, and the next question does, too."""
+    check(line, NASTY[name])
+    assert check(line, "quagga")["results"][0]["url"] == f"{HOME}quagga"
+
+
+def test_nothing_of_a_query_is_the_language_of_the_index(line: Line) -> None:
+    """Signs that mean something to the index itself reach it as words at most: no field is named by a query."""
+    for query in ("access:public", "id:1", "*:*", "body:quagga", "/.*/", "[a TO z]", "quagg*", "quagga~2"):
+        told = check(line, query)
+        plain = check(line, "".join(sign if sign.isalnum() else " " for sign in query))
+        assert {each["url"] for each in told["results"]} <= {each["url"] for each in plain["results"]}, query
+
+
+@pytest.mark.parametrize("sign", ["a", "%22", "(", "%F0%9F%A6%89", "%ED%A0%80", "%00"])
+def test_a_query_of_a_hundred_kilobytes(run: Up, sign: str) -> None:
+    """It is refused in words, or searched in part; and the server answers the next."""
+    target = "/api/v1/search?q=" + sign * (100_000 // len(sign))
+    try:
+        status = run.get(target).status
+    except (ConnectionError, http.client.HTTPException):  # refused while it was still being sent
+        status = 431
+    assert status in {200, 400, 414, 431}
+    assert run.found("quagga")[0] == f"{HOME}quagga"
+
+
+def test_the_longest_query_that_is_taken(line: Line) -> None:
+    """Up to the limit of an address everything is answered with 200, and what was left out is said."""
+    told = check(line, "quagga " * 3000)
+    assert told["results"]
+    assert any("cut" in note for note in told["notes"])
+
+
+@pytest.mark.timeout(7200 if PROVE else 120)
+@settings(max_examples=EXAMPLES // 3)
+@given(
+    st.dictionaries(st.sampled_from(["q", "n", "page", "site", "type", "lang", "time", "after"]), st.text(max_size=40))
+)
+def test_any_parameters_are_answered(line: Line, values: dict[str, str]) -> None:
+    """The page takes what makes sense of any parameters; the API takes them or says which one is wrong."""
+    written = urlencode({key: value.encode("utf-8", "surrogatepass") for key, value in values.items()})
+    assert line.ask(f"/search?{written}")[0] in {200, 302}
+    status, body = line.ask(f"/api/v1/search?{written}")
+    assert status in {200, 400}
+    assert status == 200 or json.loads(body)["error"]["message"]
+
+
+description = schemathesis.openapi.from_dict(described("vedette", "", "1"))
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+
+
+@pytest.mark.timeout(7200 if PROVE else 120)
+@description.parametrize()
+@settings(
+    max_examples=2000 if PROVE else 15,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+def test_the_real_server_does_what_it_describes(case: Case[Any], run: Up) -> None:
+    """Whatever the description allows and whatever it does not, every answer is one that it describes."""
+    case.call_and_validate(base_url=run.address, checks=CHECKS)
+
+
+def test_the_description_is_the_one_that_is_served(run: Up) -> None:
+    """What was tried above is what the server shows, and it names the limits."""
+    served = run.get("/api/openapi.json").json
+    assert served["paths"] == json.loads(json.dumps(description.raw_schema["paths"]))
+    assert run.get(f"/api/v1/search?q=a&n=50&page={MOST_IN_ALL}").status == 400
+
+
+def test_nothing_went_wrong_behind_the_answers(run: Up) -> None:
+    """After all of that the same processes run, and none of them complained."""
+    assert run.process.poll() is None
+    assert run.said() == ""

@@ -1,0 +1,231 @@
+"""A small web whose pages a test changes, crawled and served by the real ``vedette up``; and ways to ask that server.
+
+All hosts lie on one port of loopback. What they were asked, and when, is the servers' own record.
+"""
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import xxhash
+from tests.tree_runs import children, kill_all, patiently
+
+__all__ = ["Heard", "Leaf", "SmallWeb", "Up", "page", "prose", "small_web", "up", "vedette"]
+
+SETTINGS = """\
+[crawl]
+delay = "20ms"
+address_delay = "10ms"
+latency_factor = 0
+timeout = "5s"
+source_interval = "10s"
+
+[serve]
+rate = "0"
+{serve}
+"""
+PATIENCE_S = 60.0
+_SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "wa")
+
+
+class Leaf(NamedTuple):
+    """What a URL answers; with ``key`` only to those who send it in the header X-Key."""
+
+    body: str = ""
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    key: str = ""
+
+
+class Visit(NamedTuple):
+    """One request, by the record of the server that was asked."""
+
+    at_s: float
+    url: str
+    status: int
+
+
+@dataclass(slots=True)
+class SmallWeb:
+    """Pages by URL, all of them http; what is not there answers 404."""
+
+    port: int
+    pages: dict[str, Leaf] = field(default_factory=dict)
+    visits: list[Visit] = field(default_factory=list)
+
+    def answer(self, url: str, key: str) -> Leaf:
+        """What a request is told; it is on the record from then on."""
+        leaf = self.pages.get(url, Leaf("nothing is here", 404))
+        if leaf.key and leaf.key != key:
+            leaf = Leaf("say who you are", 403)
+        self.visits.append(Visit(time.time(), url, leaf.status))
+        return leaf
+
+    def visited(self, url: str) -> list[Visit]:
+        """The requests for a page that brought it, the first one first."""
+        return [visit for visit in self.visits if visit.url == url and visit.status == 200]
+
+
+@contextmanager
+def small_web(pages: Mapping[str, Leaf]) -> Iterator[SmallWeb]:
+    """Serve pages on a free port of loopback."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        timeout = 20
+
+        def do_GET(self) -> None:
+            url = f"http://{self.headers.get('Host', '')}{self.path}"
+            leaf = web.answer(url, self.headers.get("X-Key", ""))
+            body = leaf.body.encode("utf-8", "surrogatepass")
+            self.send_response(leaf.status)
+            named = {name.lower() for name, _ in leaf.headers}
+            for name, value in (*leaf.headers, *([] if "content-type" in named else [HTML])):
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the parent's name
+            """The record is kept elsewhere."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    web = SmallWeb(server.server_address[1], dict(pages))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield web
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+HTML = ("Content-Type", "text/html; charset=utf-8")
+
+
+def prose(name: str, words: int = 60) -> str:
+    """Words that no other name has: pages that say nothing new would be held back as a trap."""
+    numbers = [xxhash.xxh32_intdigest(f"{name} {place}".encode()) for place in range(words)]
+    return " ".join("".join(_SYLLABLES[each >> shift & 15] for shift in (0, 4, 8, 12)) for each in numbers)
+
+
+def page(title: str, text: str, links: Mapping[str, str] | None = None, head: str = "", lang: str = "en") -> Leaf:
+    """A plain page with some text of its own and links with their texts."""
+    anchors = "".join(f'<li><a href="{url}">{said}</a></li>' for url, said in (links or {}).items())
+    body = f"<main><h1>{title}</h1><p>{text} {prose(title + text)}.</p><ul>{anchors}</ul></main>"
+    return Leaf(f"<!doctype html><html lang={lang}><head><title>{title}</title>{head}</head><body>{body}</body></html>")
+
+
+class Heard(NamedTuple):
+    """An answer of the server."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body, which is JSON."""
+        return json.loads(self.body)
+
+
+@dataclass(slots=True)
+class Up:
+    """A running ``vedette up``, where it serves, and its data folder."""
+
+    process: subprocess.Popen[bytes]
+    folder: Path
+    port: int
+    environment: dict[str, str]
+
+    @property
+    def address(self) -> str:
+        """Where a browser finds it."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def get(self, target: str, headers: Mapping[str, str] | None = None) -> Heard:
+        """Ask the server, on a connection of its own."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        try:
+            connection.request("GET", target, headers=dict(headers or {}))
+            answer = connection.getresponse()
+            return Heard(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+        finally:
+            connection.close()
+
+    def search(self, query: str, headers: Mapping[str, str] | None = None, **more: object) -> Any:
+        """What the API says to a query."""
+        heard = self.get(f"/api/v1/search?{urlencode({'q': query, **more})}", headers)
+        assert heard.status == 200, heard.body
+        return heard.json
+
+    def found(self, query: str, headers: Mapping[str, str] | None = None) -> list[str]:
+        """The URLs that a query finds."""
+        return [result["url"] for result in self.search(query, headers)["results"]]
+
+    def vedette(self, *arguments: str) -> str:
+        """Another command on the same folder, while this one runs."""
+        return vedette(self.folder, *arguments, environment=self.environment)
+
+    def pid(self, name: str) -> int:
+        """The process of the tree that is called so, once it is there."""
+        patiently(lambda: f"vedette {name}" in children(self.process.pid), PATIENCE_S)
+        return children(self.process.pid)[f"vedette {name}"]
+
+    def said(self) -> str:
+        """What it told people of trouble."""
+        return (self.folder / "said.txt").read_text()
+
+
+def vedette(folder: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
+    """What a command on the data folder of a test prints; it has to succeed."""
+    command = [sys.executable, "-m", "vedette", *arguments, "--data", "data"]
+    known = {**os.environ, **(environment or {})}
+    done = subprocess.run(
+        command, env=known, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@contextmanager
+def up(
+    web: SmallWeb,
+    folder: Path,
+    *sites: str,
+    serve: str = "",
+    speed: float = 1.0,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Up]:
+    """Run ``vedette up`` over some sites of a small web (none: those that the folder has) until the block ends.
+
+    Home pages are looked at every ten seconds of world time, of which ``speed`` pass in one of ours.
+    """
+    (folder / "vedette.toml").write_text(SETTINGS.format(serve=serve))
+    command = [sys.executable, "-m", "vedette", "up", *sites, "--connect-to", f"*:80=127.0.0.1:{web.port}"]
+    command += ["--allow-private", "--listen", "127.0.0.1:0", "--quiet", "--data", "data", "--speed", str(speed)]
+    known = {**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})}
+    told = folder / "told.txt"
+    with (folder / "said.txt").open("wb") as said, told.open("wb") as out:
+        process = subprocess.Popen(command, cwd=folder, env=known, stdout=out, stderr=said, start_new_session=True)
+    try:
+        patiently(lambda: "Search  http" in told.read_text() or process.poll() is not None, PATIENCE_S)
+        assert process.poll() is None, (folder / "said.txt").read_text()
+        line = next(line for line in told.read_text().splitlines() if line.startswith("Search"))
+        port = int(line.rstrip("/").rpartition(":")[2])
+        yield Up(process, folder, port, known)
+    finally:
+        kill_all(process)
