@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from tests.browser.browsing import NO_BROWSER, browser, violations
+from tests.tree_runs import patiently
 from tests.web.held_pages import NOW_S, SENTENCE, HeldPages, application, copy, result, serving
 
 from vedette.serve.slate import Snippet
@@ -178,7 +179,7 @@ def test_the_first_tab_skips_to_the_content(page: Page, address: str) -> None:
     page.goto(f"{address}/search?q=lag")
     page.keyboard.press("Tab")
     assert focused(page) == "Skip to the content"
-    page.wait_for_function("document.activeElement.getBoundingClientRect().top >= 0")
+    patiently(lambda: page.evaluate("document.activeElement.getBoundingClientRect().top >= 0"))
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
 

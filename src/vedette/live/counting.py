@@ -8,6 +8,7 @@ from vedette.decide import Ints
 from vedette.edges.page_table import PageTable
 from vedette.facts import Site, origin_of
 from vedette.index.fields import PUBLIC
+from vedette.index.retrieval import Between
 from vedette.live.shelf import LiveShelf
 from vedette.serve.slate import Result, Snippet
 from vedette.web.ports import Count, Overview
@@ -68,9 +69,13 @@ def _named(table: PageTable, numbers: Ints) -> tuple[Count, ...]:
 def _born(shelf: LiveShelf, ids: Ints, since_s: float) -> tuple[Result, ...]:
     rows = shelf.table.rows[ids]
     young = np.flatnonzero(rows["date_s"] >= since_s)
-    latest = ids[young[np.argsort(-rows["date_s"][young], kind="stable")][:MOST_BORN]]
+    latest = ids[young[np.argsort(-rows["date_s"][young], kind="stable")][: 2 * MOST_BORN]]
+    # A row is written before the index commits: what is named here must be found by whoever follows the link.
+    latest = np.array(
+        [id_ for id_ in latest.tolist() if len(shelf.finder.find(Between("id", id_, id_), 1).ids)], np.int64
+    )
     found = []
-    for id_, stored in zip(latest.tolist(), shelf.stored(latest), strict=True):
+    for id_, stored in zip(latest[:MOST_BORN].tolist(), shelf.stored(latest[:MOST_BORN]), strict=True):
         row = shelf.table.rows[id_]
         if stored is not None:
             found.append(
