@@ -26,6 +26,7 @@ from vedette.live.importance import rank
 from vedette.live.importing import Importer
 from vedette.live.indexer import Indexer, catch_up, open_indexer, rebuild
 from vedette.live.renewal import Renewal
+from vedette.live.searching import FolderSearch
 from vedette.live.shelf import LiveShelf
 from vedette.live.site_orders import RemoveSite, SetSite, carry_out
 
@@ -312,3 +313,19 @@ def test_an_index_that_is_mostly_unused_is_built_anew_by_itself(web: Web) -> Non
     renewed = web.index()
     assert renewed.table.unused_share() == 0
     assert paths(renewed, Term("body", "zeppelin3")) == ["a"]
+
+
+def test_an_index_that_is_being_built_says_so(web: Web) -> None:
+    """Readers are told that results may be incomplete until all pages were seen."""
+    web.answers("a", page("First", "zeppelin"))
+    clock = start_clock(web.now_s, 1.0)
+    search = FolderSearch(web.folder, clock)
+    assert "no index yet" in search.is_behind()
+    indexer = open_indexer(web.folder, clock)
+    indexer.step()
+    indexer.builder.commit(0)
+    assert FolderSearch(web.folder, clock).is_behind() == "the index is being built"
+    while indexer.step():
+        pass
+    indexer.close()
+    assert FolderSearch(web.folder, clock).is_behind() == ""

@@ -3,6 +3,7 @@
 index/current   the number of the generation that serves
 index/7/        one generation: tantivy/ (the index), and what stands beside it (``page_table``, ``index_book``)
 index/7/seq     the last piece of news that is durable in it
+index/7/complete  is there once it has seen all pages
 index/7/lock    held by whoever writes it
 """
 
@@ -73,6 +74,14 @@ class Generations:
         draft = generation / "seq.new"
         draft.write_text(f"{seq}\n", "utf-8")
         draft.replace(generation / "seq")
+
+    def complete(self, generation: Path) -> None:
+        """It has seen all pages."""
+        (generation / "complete").touch()
+
+    def is_complete(self, generation: Path) -> bool:
+        """Whether it has, or is still being built."""
+        return (generation / "complete").exists()
 
     def taken(self) -> int | None:
         """The last piece of news that no generation needs any more; None where there is no generation.

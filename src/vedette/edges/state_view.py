@@ -160,6 +160,8 @@ class StateView:
         first = self.book.members(group, most)
         canonical, why = self._db.execute(_STANDS, (group,)).fetchone() or (0, "")
         leads = bool(first) and first[0][0] == group
+        if others + leads == 1:
+            return None
         return Group(others + leads, canonical, why, tuple((id_, url) for id_, url, _ in first))
 
     def held_for(self, id_: int) -> str | None:

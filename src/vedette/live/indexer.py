@@ -70,6 +70,8 @@ class Indexer:
         ids = self._view.pages(done, MOST_NEWS)
         builder.take(self._view.known(ids), self._view.texts(ids), ids, self._clock.now())
         builder.book.set_progress("built", ids[-1] if ids else -1)
+        if not ids:
+            builder.generations.complete(builder.generation)
         return bool(ids)
 
     def _follow(self) -> bool:

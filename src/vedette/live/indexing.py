@@ -43,8 +43,8 @@ class Builder:
     """The one writer of a generation; ``earlier`` is the one that it will replace."""
 
     def __init__(self, folder: Path, generation: Path, earlier: PageTable | None = None) -> None:
-        self._generations = Generations(folder)
-        self._lock = self._generations.hold(generation)
+        self.generations = Generations(folder)
+        self._lock = self.generations.hold(generation)
         self._archive = folder / "warc"
         self.generation = generation
         self._writer = open_writer(generation / "tantivy")
@@ -101,7 +101,7 @@ class Builder:
         self._writer.commit()
         self.book.set_progress("seq", seq)
         self.book.commit()
-        self._generations.keep_seq(self.generation, seq)
+        self.generations.keep_seq(self.generation, seq)
         self.pending = 0
 
     def close(self) -> None:

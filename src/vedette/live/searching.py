@@ -167,7 +167,7 @@ class FolderSearch:
         shelf = self._look()
         if shelf is None:
             return "there is no index yet: it is built as soon as pages are fetched"
-        return ""
+        return "" if self._generations.is_complete(shelf.generation) else "the index is being built"
 
     def now_s(self) -> float:
         """World time."""
