@@ -25,7 +25,7 @@ with warnings.catch_warnings():
     # On import the library warns of the old names that it keeps itself.
     from fastwarc.warc import ArchiveIterator, response, revisit
 
-__all__ = ["PROVE", "Run", "children", "kill_all", "open_run", "patiently", "remains"]
+__all__ = ["PROVE", "Run", "children", "is_whole", "kill_all", "open_run", "patiently", "remains"]
 
 PROVE = os.environ.get("VEDETTE_PROVE") == "1"
 SETTINGS = """\
@@ -128,6 +128,11 @@ def open_run(
         text = SETTINGS.format(delay=f"{delay_s}s", timeout=f"{timeout_s}s", workers=workers)
         (folder / "vedette.toml").write_text(text)
         yield Run(web, folder, speed, delay_s)
+
+
+def is_whole(pid: int) -> bool:
+    """Whether a tree with two workers has all its processes."""
+    return {"vedette keeper", "vedette w0", "vedette w1", "vedette indexer"} <= children(pid).keys()
 
 
 def children(pid: int) -> dict[str, int]:

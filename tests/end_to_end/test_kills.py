@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from tests.tree_runs import PROVE, Run, children, kill_all, open_run, patiently
+from tests.tree_runs import PROVE, Run, children, is_whole, kill_all, open_run, patiently
 from tests.tree_worlds import kill_town
 
 from vedette.decide import rng_for
@@ -21,8 +21,8 @@ KILLS = 50 if PROVE else 6
 SPEED = 300.0
 MOST_REPEATED_PER_KILL = 40
 
-Victim = Literal["worker", "keeper", "tree"]
-VICTIMS: tuple[Victim, ...] = ("worker", "keeper", "tree")
+Victim = Literal["worker", "keeper", "indexer", "tree"]
+VICTIMS: tuple[Victim, ...] = ("worker", "keeper", "indexer", "tree")
 
 
 def kill(process: subprocess.Popen[bytes], victim: Victim, rng: np.random.Generator) -> None:
@@ -31,14 +31,15 @@ def kill(process: subprocess.Popen[bytes], victim: Victim, rng: np.random.Genera
         kill_all(process)
         return
     named = children(process.pid)
-    wanted = [pid for name, pid in sorted(named.items()) if name.startswith("vedette w") == (victim == "worker")]
+    start = "vedette w" if victim == "worker" else f"vedette {victim}"
+    wanted = [pid for name, pid in sorted(named.items()) if name.startswith(start)]
     with suppress(ProcessLookupError):
         os.kill(wanted[int(rng.integers(len(wanted)))], signal.SIGKILL)
 
 
 def is_whole_or_over(process: subprocess.Popen[bytes]) -> bool:
-    """Whether keeper and both workers are there, or the crawl has ended."""
-    return process.poll() is not None or len(children(process.pid)) == 3
+    """Whether all are there, or the crawl has ended."""
+    return process.poll() is not None or is_whole(process.pid)
 
 
 def crawl_with_kills(run: Run, kills: int, rng: np.random.Generator) -> int:

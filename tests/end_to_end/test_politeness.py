@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from tests.tree_runs import PROVE, Run, children, kill_all, open_run, patiently
+from tests.tree_runs import PROVE, Run, is_whole, kill_all, open_run, patiently
 from tests.tree_worlds import strict_town
 
 from vedette.decide import rng_for
@@ -21,7 +21,7 @@ KILLS = 3
 def started(run: Run) -> subprocess.Popen[bytes]:
     """A crawl whose keeper and both workers are there."""
     process = run.start()
-    patiently(lambda: len(children(process.pid)) == 3)
+    patiently(lambda: is_whole(process.pid))
     return process
 
 

@@ -329,3 +329,18 @@ def test_an_index_that_is_being_built_says_so(web: Web) -> None:
         pass
     indexer.close()
     assert FolderSearch(web.folder, clock).is_behind() == ""
+
+
+def test_a_copy_is_shown_unless_the_owner_minds(web: Web) -> None:
+    """What was fetched comes out of the archive as it was; not with noarchive, and not for what is not there."""
+    web.answers("open", page("Open", "zeppelin"))
+    web.answers("closed", page("Closed", "submarine", '<meta name="robots" content="noarchive">'))
+    shelf = web.index()
+    ids = {stored.title: id_ for id_ in shelf.table.indexed.tolist() if (stored := shelf.table.stored(id_))}
+    search = FolderSearch(web.folder, start_clock(web.now_s, 1.0))
+    copy = search.copy(ids["Open"], ())
+    assert copy is not None
+    assert copy.body.decode() == page("Open", "zeppelin")
+    assert (copy.url, copy.content_type) == ("http://www.example.org/open", "text/html; charset=utf-8")
+    assert search.copy(ids["Closed"], ()) is None
+    assert search.copy(10**9, ()) is search.copy(-1, ()) is None

@@ -4,7 +4,7 @@ Every group of the query must stand in some text field of a page. A word may be 
 synonym, which counts less. Small words ("the", "of") are wished for and not required, unless there is nothing else.
 The order of the words is a wish too: it brings pages up among the hundreds that are looked at closely afterwards.
 
-Where too few pages have everything, ``looser`` has plans that let go of one group, then of half of them; quoted
+Where too few pages have everything, ``looser`` has plans that let go of some groups, at most of half of them; quoted
 phrases and places ("intitle:") are never let go of.
 """
 
