@@ -49,15 +49,18 @@ _MEMBERS = _GROUPS + (
     "SELECT content.id, url.url, page.title, page.fetched_s, url.found_s, content.language, content.private "
     "FROM content JOIN url ON url.id = content.id JOIN page ON page.id = content.id "
     "WHERE content.id IN member AND content.grp IN asked AND content.id <> ?2 "
-    "AND page.status BETWEEN 200 AND 299 ORDER BY content.id LIMIT ?3"
+    "AND page.status BETWEEN 200 AND 299 AND content.marks NOT LIKE '%noindex%' ORDER BY content.id LIMIT ?3"
 )
 _COUNTS = _GROUPS + (  # noqa: S608 - two texts of our own
     "SELECT content.grp, count(*) FROM content JOIN page ON page.id = content.id "
-    "WHERE content.id IN member AND content.grp IN asked AND page.status BETWEEN 200 AND 299 "
+    "WHERE content.id IN member AND content.grp IN asked AND page.status BETWEEN 200 AND 299 AND content.marks NOT LIKE '%noindex%' "
     "AND content.private IN (SELECT value FROM json_each(?2)) GROUP BY content.grp"
 )
 _SHARED = "SELECT grp, members FROM copies WHERE members > 1 AND grp IN (SELECT value FROM json_each(?))"
-_PLACE = "SELECT file, offset, length, status, content_type, fetched_s FROM page WHERE id = ?"
+_PLACE = (
+    "SELECT file, offset, length, status, content_type, fetched_s, charset, marks, private "
+    "FROM page JOIN content USING (id) WHERE id = ? AND file IS NOT NULL"
+)
 
 
 class FolderSearch:
@@ -110,17 +113,18 @@ class FolderSearch:
         return self._overviews[allowed][1]
 
     def copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
-        """Out of the archive, where the page can be found, and neither its owner nor its site objects."""
+        """Out of the archive, where the page can be found, and neither its owner nor its site objects.
+
+        What counts is the state, since that names the copy; the index may be a moment behind it.
+        """
         shelf = self._look()
-        if shelf is None or not self._may_see(shelf, id_, allowed):
+        stored = shelf.table.stored(id_) if shelf and self._may_see(shelf, id_, allowed) else None
+        row = self._ask(_PLACE, id_) if stored else []
+        if stored is None or not row:
             return None
-        stored = shelf.table.stored(id_)
-        if stored is None or "noarchive" in stored.marks.split(", "):
+        file, offset, length, status, content_type, fetched_s, charset, marks, private = row[0]
+        if "noarchive" in marks.split(", ") or private not in {"", *allowed}:
             return None
-        row = self._ask(_PLACE, id_)
-        if not row or row[0][0] is None:
-            return None
-        file, offset, length, status, content_type, fetched_s = row[0]
         try:
             found = read_place(self._folder / "warc", Place(file, offset, length))
         except StoreError:
@@ -128,14 +132,13 @@ class FolderSearch:
         body = body_of(Old(stored.url, fetched_s, status, found.headers, found.payload, ""), MOST_BODY_BYTES)
         if isinstance(body, Failure):
             return None
-        charset = self._ask("SELECT charset FROM content WHERE id = ?", id_)
         return CachedCopy(
             stored.url,
             stored.title,
             fetched_s,
             content_type,
             body,
-            str(charset[0][0]) if charset else "",
+            charset,
             stored.body if stored.kind != "html" else "",
         )
 
