@@ -53,7 +53,8 @@ _MEMBERS = _GROUPS + (
 )
 _COUNTS = _GROUPS + (  # noqa: S608 - two texts of our own
     "SELECT content.grp, count(*) FROM content JOIN page ON page.id = content.id "
-    "WHERE content.id IN member AND content.grp IN asked AND page.status BETWEEN 200 AND 299 AND content.marks NOT LIKE '%noindex%' "
+    "WHERE content.id IN member AND content.grp IN asked "
+    "AND page.status BETWEEN 200 AND 299 AND content.marks NOT LIKE '%noindex%' "
     "AND content.private IN (SELECT value FROM json_each(?2)) GROUP BY content.grp"
 )
 _SHARED = "SELECT grp, members FROM copies WHERE members > 1 AND grp IN (SELECT value FROM json_each(?))"
