@@ -1,11 +1,10 @@
 """``vedette rules list|synonym|pin|hide|remove|export|import``: what single queries should find."""
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vedette.cli.options import add_folder, add_output
+from vedette.cli.inner_verbs import add_inner
 from vedette.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,20 +49,7 @@ def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _verb(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> "Parser":
-    parser = verbs.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
-    add_folder(parser)
-    add_output(parser)
-    parser.set_defaults(run=_runner(name), parser=parser)
-    return parser
-
-
-def _runner(name: str) -> Callable[[argparse.Namespace], int]:
-    def run(options: argparse.Namespace) -> int:
-        from vedette.cli.ruling import VERBS  # heavy libraries load only when there is something to do
-
-        return VERBS[name](options)
-
-    return run
+    return add_inner(verbs, name, purpose, "ruling")
 
 
 def _say_what(_: argparse.Namespace) -> int:

@@ -1,11 +1,11 @@
 """``vedette sites list|add|set|pause|resume|remove|export|import``: what is crawled, changed while it runs."""
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vedette.cli.options import add_folder, add_output, add_scope
+from vedette.cli.inner_verbs import add_inner
+from vedette.cli.options import add_scope
 from vedette.errors import UsageError
 
 if TYPE_CHECKING:
@@ -92,24 +92,11 @@ def _add_set(verbs: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _verb(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> "Parser":
-    parser = verbs.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
-    add_folder(parser)
-    add_output(parser)
-    parser.set_defaults(run=_runner(name), parser=parser)
-    return parser
+    return add_inner(verbs, name, purpose, "siting")
 
 
 def _named(parser: "Parser") -> None:
     parser.add_argument("site", metavar="SITE", help="an http(s) URL or a host name, as it was added")
-
-
-def _runner(name: str) -> Callable[[argparse.Namespace], int]:
-    def run(options: argparse.Namespace) -> int:
-        from vedette.cli.siting import VERBS  # heavy libraries load only when there is something to do
-
-        return VERBS[name](options)
-
-    return run
 
 
 def _say_what(_: argparse.Namespace) -> int:

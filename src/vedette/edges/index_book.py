@@ -4,6 +4,7 @@ One SQLite file in each generation, committed right after the index itself: afte
 and the same is written.
 """
 
+import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -36,6 +37,12 @@ CREATE TABLE IF NOT EXISTS renamed (page INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE IF NOT EXISTS progress (what TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
 """
 
+_NAME = "INSERT INTO anchor VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1 RETURNING times"
+_NAME_AGAIN = "INSERT INTO anchor VALUES (?, ?, 1) ON CONFLICT DO NOTHING RETURNING times"
+_NAMES = (
+    "SELECT text, sum(times) FROM anchor WHERE target IN (SELECT value FROM json_each(?)) "
+    "GROUP BY text ORDER BY 2 DESC, 1 LIMIT ?"
+)
 LONGEST_ANCHOR = 120
 MOST_ALIASES = 20
 
@@ -77,8 +84,7 @@ class IndexBook:
         Pages that get a new name this way are to be indexed anew, in their turn.
         """
         told = [(target, text[:LONGEST_ANCHOR]) for target, text in links if text]
-        counting = "DO NOTHING" if again else "DO UPDATE SET times = times + 1"
-        insert = f"INSERT INTO anchor VALUES (?, ?, 1) ON CONFLICT {counting} RETURNING times"  # noqa: S608 - our words
+        insert = _NAME_AGAIN if again else _NAME
         new = [target for target, text in told if self._db.execute(insert, (target, text)).fetchone() == (1,)]
         self.mark_renamed(new)
 
@@ -100,9 +106,7 @@ class IndexBook:
         """What a URL, and those that lead to it, are called most often, and by how many pages."""
         aliases = self._db.execute("SELECT print FROM alias WHERE target = ? LIMIT ?", (print_, MOST_ALIASES))
         prints = [print_, *(row[0] for row in aliases)]
-        marks = ", ".join("?" * len(prints))
-        sql = f"SELECT text, sum(times) FROM anchor WHERE target IN ({marks}) GROUP BY text ORDER BY 2 DESC, 1 LIMIT ?"  # noqa: S608 - question marks
-        return tuple(self._db.execute(sql, (*prints, most)))
+        return tuple(self._db.execute(_NAMES, (json.dumps(prints), most)))
 
     # which pages there are
 

@@ -83,8 +83,10 @@ class NewsView:
 
     def texts(self, ids: Sequence[int]) -> dict[int, bytes]:
         """The latest texts of pages that still wait to be taken, where they do."""
-        wanted = "page IN (SELECT value FROM json_each(?))"
-        sql = f"SELECT page, text FROM news WHERE text IS NOT NULL AND {wanted} ORDER BY seq"  # noqa: S608 - our words
+        sql = (
+            "SELECT page, text FROM news WHERE text IS NOT NULL AND page IN (SELECT value FROM json_each(?)) "
+            "ORDER BY seq"
+        )
         with read_state(self._folder) as db:
             return dict(db.execute(sql, (json.dumps(list(ids)),)))
 
