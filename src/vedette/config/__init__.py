@@ -1,0 +1,185 @@
+"""``vedette.toml``: the machine's settings, read once into frozen dataclasses.
+
+Durations and sizes are written with their unit, because a bare number is read differently by everybody. An unknown key
+is an error that names the nearest known one, because a misspelt setting that is silently ignored costs days. Each
+setting is declared once, at its field: key, kind, default and meaning. Reading, checking, ``override`` and
+``describe`` (against which the documentation is tested) all follow from that.
+"""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from vedette.config.kinds import (
+    Count,
+    Kind,
+    Rate,
+    Texts,
+    format_duration,
+    format_rate,
+    format_size,
+    line_of,
+    parse_duration,
+    parse_rate,
+    parse_size,
+    read_value,
+    written,
+)
+from vedette.config.sections import Crawl, Serve, Store
+from vedette.errors import ConfigError
+
+__all__ = [
+    "Config",
+    "Crawl",
+    "Rate",
+    "Serve",
+    "Store",
+    "describe",
+    "format_duration",
+    "format_rate",
+    "format_size",
+    "load",
+    "override",
+    "parse",
+    "parse_duration",
+    "parse_rate",
+    "parse_size",
+]
+
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
+_TOML_PLACE = re.compile(r" \(at (?:line ([0-9]+), column [0-9]+|end of document)\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All settings of the machine, by section."""
+
+    crawl: Crawl = field(default_factory=Crawl)
+    store: Store = field(default_factory=Store)
+    serve: Serve = field(default_factory=Serve)
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    section: str
+    field: str
+    kind: Kind[Any]
+    default: object
+    meaning: str
+
+
+_SECTIONS = {"crawl": Crawl, "store": Store, "serve": Serve}
+_SETTINGS = {
+    f"{section}.{each.metadata['key']}": _Setting(
+        section, each.name, each.metadata["kind"], each.default, each.metadata["meaning"]
+    )
+    for section, settings in _SECTIONS.items()
+    for each in fields(settings)
+}
+
+
+def load(path: Path | None) -> Config:
+    """The settings of a file, or the defaults without one."""
+    if path is None:
+        return Config()
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file; create it, or name none to use the defaults") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); name a file that can") from None
+    except ValueError:
+        raise ConfigError(f"{path}: is not UTF-8 text; save it as such") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, source: str) -> Config:
+    r"""The settings of a TOML text; what is not set keeps its default. ``source`` names the text in messages.
+
+    >>> parse('[crawl]\ndelay = "1.5min"', "vedette.toml").crawl.delay_s
+    90.0
+    """
+    try:
+        return _changed(Config(), dict(_flat(_toml(text))))
+    except ConfigError as error:
+        raise ConfigError(f"{source}: {error}") from None
+
+
+def override(config: Config, settings: Mapping[str, str]) -> Config:
+    """The configuration with some settings changed, as typed on a command line: numbers come as text too.
+
+    >>> override(Config(), {"crawl.delay": "2s", "crawl.concurrency": "8"}).crawl.concurrency
+    8
+    """
+    return _changed(config, {name: _typed(name, text) for name, text in settings.items()})
+
+
+def describe() -> list[tuple[str, str, str]]:
+    """Every key with its section, its default as TOML writes it, and its meaning."""
+    return [(name, each.kind.write(each.default), each.meaning) for name, each in _SETTINGS.items()]
+
+
+def _toml(text: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ConfigError("is not TOML: nested too deeply; only sections with keys are known") from None
+    except tomllib.TOMLDecodeError as error:
+        reason = " ".join(str(error).split())
+        place = _TOML_PLACE.search(reason)
+        line = place[1] if place and place[1] else text.count("\n") + 1
+        raise ConfigError(f"line {line} is not TOML: {_TOML_PLACE.sub('', reason)}") from None
+    except ValueError:
+        raise ConfigError("is not TOML: it holds a number or a date that does not exist") from None
+
+
+def _flat(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for section, values in table.items():
+        if section not in _SECTIONS:
+            raise _unknown_section(section) if isinstance(values, dict) else _unknown_key(section)
+        if not isinstance(values, dict):
+            raise ConfigError(f"{section} = {written(values)}: write a section, [{section}], with its keys below")
+        for key, value in values.items():
+            yield f"{section}.{key}", value
+
+
+def _changed(config: Config, settings: Mapping[str, object]) -> Config:
+    for name, value in settings.items():
+        if name not in _SETTINGS:
+            raise _unknown_key(name)
+        setting = _SETTINGS[name]
+        read = read_value(f"{name} = {written(value)}", setting.kind, value)
+        section = replace(getattr(config, setting.section), **{setting.field: read})
+        config = replace(config, **{setting.section: section})
+    return config
+
+
+def _typed(name: str, text: str) -> object:
+    kind = _SETTINGS[name].kind if name in _SETTINGS else None
+    if isinstance(kind, Texts):
+        return [each.strip() for each in text.split(",")] if text.strip() else []
+    return int(text) if isinstance(kind, Count) and _INTEGER.fullmatch(text) else text
+
+
+def _unknown_section(name: str) -> ConfigError:
+    near = difflib.get_close_matches(name[:100], _SECTIONS, 1)
+    advice = f"did you mean [{near[0]}]?" if near else f"known are {', '.join(f'[{each}]' for each in _SECTIONS)}"
+    return ConfigError(f"unknown section [{line_of(name)}]; {advice}")
+
+
+def _unknown_key(name: str) -> ConfigError:
+    """The nearest key of the same section, or else of any: the section may be missing or wrong."""
+    here = [known for known in _SETTINGS if known.startswith(f"{name.partition('.')[0]}.")]
+    near = _nearest(name, here) or _nearest(name, list(_SETTINGS))
+    advice = f"did you mean {near}?" if near else f"known are {', '.join(here or _SETTINGS)}"
+    return ConfigError(f"unknown key {line_of(name)}; {advice}")
+
+
+def _nearest(name: str, known: list[str]) -> str | None:
+    keys = {each.partition(".")[2]: each for each in known}
+    near = difflib.get_close_matches(name[:100].rpartition(".")[2], keys, 1)
+    return keys[near[0]] if near else None

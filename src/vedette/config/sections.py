@@ -1,0 +1,201 @@
+"""The sections of ``vedette.toml``: each setting is declared once, at its field."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from vedette.config.kinds import Count, Duration, Folder, Kind, Networks, OneOf, Rate, RateKind, Size, Text, Texts
+
+__all__ = ["Crawl", "Serve", "Store"]
+
+# It is sent in a header of every request, so nothing that could end the header or its comment gets in.
+_CONTACT = re.compile(r"(?=[!-~]+\Z)(?:[^@()]+@[^@()]+|https?://[^()/]+[^()]*)")
+_PROXY = re.compile(r"(?:http|socks5h)://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[1-9][0-9]{0,4}")
+_FILE = re.compile(r"[^\x00-\x1f\x7f-\x9f]+")
+_LISTEN = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
+_ORIGIN = re.compile(r"\*|https?://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[1-9][0-9]{0,4})?")
+_ADDRESS = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[1-9][0-9]{0,4})?/?")
+_HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
+_SHOWN = re.compile(r"(?=\S)[^\x00-\x1f\x7f-\x9f]{1,64}")
+
+
+def says(key: str, kind: Kind[Any], meaning: str) -> dict[str, object]:
+    return {"key": key, "kind": kind, "meaning": meaning}
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """How pages are fetched, unless a site says otherwise."""
+
+    contact: str = field(
+        default="",
+        metadata=says(
+            "contact",
+            Text(_CONTACT, 'write an e-mail address or an http(s) URL, such as "crawler@example.org"'),
+            "where the operator can be reached: an e-mail address or an http(s) URL",
+        ),
+    )
+    delay_s: float = field(
+        default=1.0,
+        metadata=says("delay", Duration(), "pause between an answer of a host and the next request to it"),
+    )
+    address_delay_s: float = field(
+        default=0.25,
+        metadata=says("address_delay", Duration(), "the same for all hosts that share one IP address"),
+    )
+    latency_factor: int = field(
+        default=2,
+        metadata=says("latency_factor", Count(0, 100), "the pause is at least this many times the host's last latency"),
+    )
+    max_page_bytes: int = field(
+        default=10 * 2**20,
+        metadata=says("max_page_size", Size(1, 2**30), "a page larger than this, decoded, is given up"),
+    )
+    timeout_s: float = field(
+        default=30.0, metadata=says("timeout", Duration(0.001, 3600), "a request that takes longer is given up")
+    )
+    connect_timeout_s: float = field(
+        default=10.0,
+        metadata=says("connect_timeout", Duration(0.001, 3600), "the same for opening the connection"),
+    )
+    max_redirects: int = field(
+        default=5, metadata=says("max_redirects", Count(0, 20), "redirects followed in a row; 0 follows none")
+    )
+    robots_max_age_s: float = field(
+        default=86400.0,
+        metadata=says("robots_max_age", Duration(60, 86400), "how long a copy of robots.txt is trusted; at most a day"),
+    )
+    order: Literal["breadth", "inlinks"] = field(
+        default="breadth",
+        metadata=says(
+            "order",
+            OneOf(("breadth", "inlinks")),
+            "which unseen URL first: few links from a start, or many links to it",
+        ),
+    )
+    source_interval_s: float = field(
+        default=600.0,
+        metadata=says(
+            "source_interval", Duration(10), "how often feeds, sitemaps and home pages are fetched again by `up`"
+        ),
+    )
+    workers: int = field(
+        default=1,
+        metadata=says("workers", Count(1, 64), "processes that fetch and parse; hosts are divided among them"),
+    )
+    concurrency: int = field(
+        default=256, metadata=says("concurrency", Count(1, 10_000), "requests under way at once in each worker")
+    )
+    proxy: str = field(
+        default="",
+        metadata=says(
+            "proxy",
+            Text(_PROXY, 'write http://HOST:PORT or socks5h://HOST:PORT, such as "http://proxy.example.org:3128"'),
+            "by which proxy every request goes, `http://HOST:PORT` or `socks5h://HOST:PORT`; empty for none",
+        ),
+    )
+    ca_file: str = field(
+        default="",
+        metadata=says(
+            "ca_file",
+            Text(_FILE, 'write the path of a PEM file, such as "/etc/ssl/intranet.pem"'),
+            "a PEM file of roots that are trusted besides the system's, such as an intranet's",
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Where things are kept."""
+
+    data: Path = field(
+        default=Path("vedette-data"),
+        metadata=says("data", Folder(), "the data folder; a relative path starts where Vedette is started"),
+    )
+    keep_days: int = field(
+        default=30,
+        metadata=says(
+            "keep_days", Count(0, 36_500), "for how many days older versions of a page are kept; the latest always is"
+        ),
+    )
+    max_bytes: int = field(
+        default=0,
+        metadata=says(
+            "max_size", Size(), "how large the archive may grow before versions are given up; 0B sets no limit"
+        ),
+    )
+    min_free_bytes: int = field(
+        default=2**30,
+        metadata=says("min_free", Size(), "with less room than this on the disk, fetching pauses"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Serve:
+    """Where pages and API are served, to whom, and how much of them."""
+
+    listen: str = field(
+        default="127.0.0.1:8080",
+        metadata=says(
+            "listen",
+            Text(_LISTEN, 'write HOST:PORT, such as "127.0.0.1:8080", or "" to serve nothing'),
+            "where pages and API are served, `HOST:PORT`; empty serves nothing",
+        ),
+    )
+    access: Literal["open", "token", "proxy"] = field(
+        default="open",
+        metadata=says(
+            "access",
+            OneOf(("open", "token", "proxy")),
+            "who may search: everybody, holders of a key, or whom a proxy names",
+        ),
+    )
+    proxy_header: str = field(
+        default="X-Forwarded-User",
+        metadata=says(
+            "proxy_header",
+            Text(_HEADER, 'write the name of a header, such as "X-Forwarded-User"'),
+            'with `access = "proxy"`, the header in which the proxy names the reader',
+        ),
+    )
+    trusted_proxies: tuple[str, ...] = field(
+        default=("127.0.0.1",),
+        metadata=says(
+            "trusted_proxies",
+            Networks(_FILE, 'write a list of IP addresses or networks, such as ["127.0.0.1", "10.0.0.0/8"]'),
+            "from which addresses or networks a proxy is believed what it says of readers",
+        ),
+    )
+    embed_origins: tuple[str, ...] = field(
+        default=(),
+        metadata=says(
+            "embed_origins",
+            Texts(_ORIGIN, 'write a list of origins, such as ["https://docs.example.org"], or ["*"] for all'),
+            "from which origins scripts of other sites may search and suggest; `*` stands for all",
+        ),
+    )
+    name: str = field(
+        default="vedette",
+        metadata=says(
+            "name", Text(_SHOWN, 'write a short name, such as "Our documents"'), "the name that the pages show"
+        ),
+    )
+    processes: int = field(
+        default=1,
+        metadata=says(
+            "processes", Count(1, 64), "processes that answer searches; each counts for itself what a reader asks"
+        ),
+    )
+    rate: Rate = field(
+        default=Rate(120, 60.0),
+        metadata=says("rate", RateKind(), 'how much each reader may ask, such as `"10/s"`; `"0"` sets no limit'),
+    )
+    address: str = field(
+        default="",
+        metadata=says(
+            "address",
+            Text(_ADDRESS, 'write an http(s) address without a path, such as "https://search.example.org"'),
+            "the address by which people reach it, for links to itself; empty for where it listens",
+        ),
+    )
