@@ -1,4 +1,4 @@
-"""Stems of words, by the Snowball algorithms that tantivy carries. With ``tantivy_index`` the only importer of tantivy.
+"""Stems of words, by the Snowball algorithms that tantivy carries. With ``tantivy_index`` the only user of tantivy.
 
 Nothing is stemmed in the index: which words of it are forms of one another is asked when a vocabulary is built, and of
 a query's words (``index.vocabulary``). So a stem is a key to compare by, and never shown.

@@ -18,63 +18,23 @@ What tantivy does that its user must know, and what is done about it here:
 
 import json
 from collections.abc import Iterable, Mapping
-from math import inf
 from os import stat_result
 from pathlib import Path
-from typing import assert_never
 
 import numpy as np
 import tantivy
-from tantivy import Occur, Query
 
+from vedette.edges.tantivy_query import ANALYZER, LARGEST_ID, SCHEMA, WORD_FIELDS, check_field, is_utf8, query_of
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError
-from vedette.index.retrieval import (
-    EXACT_FIELDS,
-    NUMBER_FIELDS,
-    TEXT_FIELDS,
-    All,
-    Any,
-    Best,
-    Between,
-    But,
-    Hits,
-    Node,
-    OneOf,
-    Phrase,
-    Term,
-)
+from vedette.index.retrieval import EXACT_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, Hits, Node
 
 __all__ = ["IndexReader", "IndexWriter", "open_reader", "open_writer"]
 
 HEAP_BYTES = 64_000_000
-DEEPEST = 12
-MOST_NODES = 2000
-MOST_SLOP = 1000
 LONGEST_WORD_BYTES = 256  # of what is indexed; words are cut well below it before they come here
-LARGEST_ID = 2**63 - 1  # ids travel in arrays of int64
 
-_ANALYZER = "spaced"
 _META = "meta.json"
 _FIELDS = frozenset((*TEXT_FIELDS, *EXACT_FIELDS, *NUMBER_FIELDS))
-_WORD_FIELDS = (*TEXT_FIELDS, *EXACT_FIELDS)
-_NUMBERS = {
-    "id": (tantivy.FieldType.Unsigned, 0, LARGEST_ID),
-    "date": (tantivy.FieldType.Integer, -(2**63), 2**63 - 1),
-}
-
-
-def _schema() -> tantivy.Schema:
-    builder = tantivy.SchemaBuilder()
-    for name in TEXT_FIELDS:
-        builder.add_text_field(name, tokenizer_name=_ANALYZER, index_option="position")
-    for name in EXACT_FIELDS:
-        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
-    builder.add_unsigned_field("id", indexed=True, fast=True)
-    builder.add_integer_field("date", indexed=True, fast=True)
-    return builder.build()
-
-
-_SCHEMA = _schema()
 
 
 # --- Writing ---
@@ -130,14 +90,14 @@ class IndexWriter:
 
     def _made(self, document: Mapping[str, object]) -> tantivy.Document:
         """Checked against the schema: what it refuses would only fail at the commit, and then everything."""
-        return tantivy.Document.from_dict(dict(document), _SCHEMA)
+        return tantivy.Document.from_dict(dict(document), SCHEMA)
 
     def _hand_on(self, page_id: int, made: tantivy.Document | None) -> None:
         self._batch[page_id] = made
         if self._stumbled:
             return
         try:
-            self._writer.delete_documents_by_query(Query.term_query(_SCHEMA, "id", page_id))
+            self._writer.delete_documents_by_query(tantivy.Query.term_query(SCHEMA, "id", page_id))
             if made is not None:
                 self._writer.add_document(made)
         except ValueError:  # an earlier page broke the indexing thread; the commit will mend it
@@ -220,7 +180,7 @@ class IndexReader:
 
     def find(self, node: Node, most: int, *, count: bool = False) -> Hits:
         """The best pages by the index's own scores; equally good ones in no particular order."""
-        query = _query(node)
+        query = query_of(node)
         limit = min(most, len(self))
         if limit <= 0 and not (count and len(self)):
             return _hits([], [], 0 if count else -1)
@@ -230,7 +190,7 @@ class IndexReader:
 
     def newest(self, node: Node, most: int) -> Hits:
         """The pages with the latest dates, the latest first; those without a date last. Scores are 0."""
-        query = _query(node)
+        query = query_of(node)
         limit = min(most, len(self))
         if limit <= 0:
             return _hits([], [])
@@ -245,16 +205,16 @@ class IndexReader:
 
         With ``only``, of these pages alone: then every word is held against them, which takes its time.
         """
-        _check(field, _WORD_FIELDS)
-        if most <= 0 or not _is_utf8(prefix):
+        check_field(field, WORD_FIELDS)
+        if most <= 0 or not is_utf8(prefix):
             return []
-        filter_ = None if only is None else _query(only)
+        filter_ = None if only is None else query_of(only)
         return self._searcher.terms_with_prefix(field, prefix, filter_query=filter_, limit=most)
 
     def df(self, field: str, word: str) -> int:
         """How many pages have this word or value in this field, those included that were taken out but not merged."""
-        _check(field, _WORD_FIELDS)
-        return self._searcher.doc_freq(field, word) if _is_utf8(word) else 0
+        check_field(field, WORD_FIELDS)
+        return self._searcher.doc_freq(field, word) if is_utf8(word) else 0
 
     def deleted_share(self) -> float:
         """How much of the index is pages that were taken out or replaced, and still count in ``df`` and in scores."""
@@ -280,150 +240,13 @@ def _hits(ids: Iterable[object], scores: Iterable[float], total: int = -1) -> Hi
     return Hits(np.array(ids, np.int64), np.array(scores, np.float64), total)
 
 
-# --- From values to queries ---
-
-
-def _query(node: Node) -> Query:
-    """What tantivy is asked. A tree too large or deep for it, or an unknown field, is a bug: ``ValueError``."""
-    _measure(node)
-    return _translated(node)
-
-
-def _measure(node: Node) -> None:
-    """Refuse what would exhaust the stack or the machine; words of phrases and values of filters count as nodes."""
-    waiting, seen = [(node, 1)], 0
-    while waiting:
-        part, depth = waiting.pop()
-        inner, words = _inside(part)
-        seen += 1 + words
-        if depth > DEEPEST or seen + len(waiting) + len(inner) > MOST_NODES:
-            raise ValueError(f"a query deeper than {DEEPEST} or with more than {MOST_NODES} parts")
-        waiting += [(each, depth + 1) for each in inner]
-
-
-def _inside(node: Node) -> tuple[tuple[Node, ...], int]:
-    """The parts of a node, and how many words or values it has itself."""
-    match node:
-        case Any(parts) | Best(parts):
-            return parts, 0
-        case All(parts, wishes):
-            return parts + wishes, 0
-        case But(wanted, unwanted):
-            return (wanted, *unwanted), 0
-        case Phrase(words=words) | OneOf(values=words):
-            return (), len(words)
-        case Term() | Between():
-            return (), 0
-    assert_never(node)
-
-
-def _translated(node: Node) -> Query:
-    match node:
-        case Any(parts, at_least):
-            return _any(parts, at_least)
-        case All(parts, wishes):
-            return _all(parts, wishes)
-        case Best(parts, tie):
-            return Query.disjunction_max_query([_translated(part) for part in parts], _weight(tie))
-        case But(wanted, unwanted):
-            return Query.boolean_query([(Occur.Must, _translated(wanted)), *_each(Occur.MustNot, unwanted)])
-        case _:
-            return _leaf(node)
-
-
-def _leaf(node: Term | Phrase | OneOf | Between) -> Query:
-    match node:
-        case Term(field, word, boost):
-            return _phrase(field, (word,), boost, 0)
-        case Phrase(field, words, boost, slop):
-            return _phrase(field, words, boost, slop)
-        case OneOf(field, values):
-            _check(field, EXACT_FIELDS)
-            return _unscored(_one_of(field, [value for value in values if _is_utf8(value)]))
-        case Between(field, low, high):
-            return _between(field, low, high)
-    assert_never(node)
-
-
-def _one_of(field: str, values: list[str]) -> Query:
-    """A set is looked up in the whole dictionary, which takes ten times as long as one value does."""
-    if len(values) == 1:
-        return Query.term_query(_SCHEMA, field, values[0])
-    return Query.term_set_query(_SCHEMA, field, values)
-
-
-def _phrase(field: str, words: tuple[str, ...], boost: float, slop: int) -> Query:
-    _check(field, TEXT_FIELDS)
-    _weight(boost)
-    if not 0 <= slop <= MOST_SLOP:
-        raise ValueError(f"a slop of {slop} words")
-    if not words or not all(map(_is_utf8, words)):
-        return Query.empty_query()
-    if len(words) == 1:
-        query = Query.term_query(_SCHEMA, field, words[0])
-    else:
-        query = Query.phrase_query(_SCHEMA, field, list(words), slop)
-    return query if boost == 1 else Query.boost_query(query, boost)
-
-
-def _between(field: str, low: int, high: int) -> Query:
-    _check(field, NUMBER_FIELDS)
-    kind, least, largest = _NUMBERS[field]
-    low, high = max(low, least), min(high, largest)
-    if low > high:
-        return Query.empty_query()
-    return _unscored(Query.range_query(_SCHEMA, field, kind, low, high))
-
-
-def _any(parts: tuple[Node, ...], at_least: int) -> Query:
-    if at_least <= 0:
-        return _all((), parts)
-    if at_least > len(parts):
-        return Query.empty_query()
-    return Query.boolean_query(_each(Occur.Should, parts), minimum_number_should_match=at_least)
-
-
-def _all(parts: tuple[Node, ...], wishes: tuple[Node, ...]) -> Query:
-    """Without a part that must be there, wishes alone would be a condition."""
-    musts = _each(Occur.Must, parts) or [(Occur.Must, _unscored(Query.all_query()))]
-    return Query.boolean_query(musts + _each(Occur.Should, wishes))
-
-
-def _each(occur: Occur, parts: tuple[Node, ...]) -> list[tuple[Occur, Query]]:
-    return [(occur, _translated(part)) for part in parts]
-
-
-def _unscored(query: Query) -> Query:
-    return Query.const_score_query(query, 0.0)
-
-
-def _check(field: str, fields: tuple[str, ...]) -> None:
-    if field not in fields:
-        raise ValueError(f"no field for this: {field}; there are {', '.join(fields)}")
-
-
-def _weight(weight: float) -> float:
-    if not 0 <= weight < inf:
-        raise ValueError(f"a weight must be a number from 0 on, not {weight}")
-    return weight
-
-
-def _is_utf8(word: str) -> bool:
-    """Half a surrogate pair, which JSON can carry, is in no page; tantivy would raise."""
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 # --- Files and faults ---
 
 
 def _opened(folder: Path) -> tantivy.Index:
-    index = tantivy.Index(_SCHEMA, str(folder))
+    index = tantivy.Index(SCHEMA, str(folder))
     words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    index.register_tokenizer(_ANALYZER, words.filter(tantivy.Filter.remove_long(LONGEST_WORD_BYTES)).build())
+    index.register_tokenizer(ANALYZER, words.filter(tantivy.Filter.remove_long(LONGEST_WORD_BYTES)).build())
     return index
 
 
