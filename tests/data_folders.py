@@ -9,7 +9,8 @@ from typing import Self
 
 import xxhash
 
-from vedette.edges.book import Action, SiteRow
+from vedette.edges.book import SiteRow
+from vedette.edges.operator_book import Action
 from vedette.edges.search_book import KeyRow, RuleRow
 from vedette.edges.state import State, hold, open_state
 from vedette.edges.warc import Exchange, WarcWriter, digest
@@ -18,7 +19,7 @@ from vedette.fetch.robots_state import UNKNOWN, RobotsAnswered, observe
 from vedette.index.stored import Stored, pack
 from vedette.parse.change import Kept
 from vedette.ring.orders import Content, Place
-from vedette.ring.ports import Fate, HostRow, PageRow, Told
+from vedette.ring.ports import Fate, HostRow, PageRow, StrangerLink, Told
 
 NOW_S = 1_800_000_000.0
 DAY_S = 86_400.0
@@ -138,4 +139,7 @@ def write_sample(folder: Path) -> None:
         book.keep_hosts([HostRow(HOST, NOW_S + 5, 1, "status 503")])
         book.keep_reader_key(KeyRow("wiki", "00" * 32, {"scopes": ["search"], "rate": None, "sites": []}, NOW_S))
         book.keep_search_rule(RuleRow("pin", "grusse", URLS[0], NOW_S))
-        book.log_action(Action(NOW_S, f"added {SITE.start}"))
+        book.log_action(Action(NOW_S, f"added {SITE.start}", "the console", ({"order": "remove_site"},)))
+        book.set_token("11" * 32)
+        book.open_session("22" * 32, NOW_S)
+        book.link_strangers([StrangerLink("www.example.net", URLS[0], NOW_S)])

@@ -182,8 +182,14 @@ class Up:
 
     def pid(self, name: str) -> int:
         """The process of the tree that is called so, once it is there."""
-        patiently(lambda: f"vedette {name}" in children(self.process.pid), PATIENCE_S)
-        return children(self.process.pid)[f"vedette {name}"]
+        found: dict[str, int] = {}
+
+        def is_there() -> bool:
+            found.update(children(self.process.pid))
+            return f"vedette {name}" in found
+
+        patiently(is_there, PATIENCE_S)
+        return found[f"vedette {name}"]
 
     def said(self) -> str:
         """What it told people of trouble."""

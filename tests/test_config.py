@@ -46,6 +46,7 @@ def test_every_key_is_read_into_its_field() -> None:
         contact = "crawler@example.org"
         delay = "1.5min"
         address_delay = "20ms"
+        budget = "50/s"
         latency_factor = 3
         max_page_size = "1.5KiB"
         timeout = "1h"
@@ -75,7 +76,7 @@ def test_every_key_is_read_into_its_field() -> None:
     """
     config = parse(text, "vedette.toml")
     assert [getattr(config.crawl, each.name) for each in fields(config.crawl)] == [
-        *("crawler@example.org", 90.0, 0.02, 3, 1536, 3600.0, 2.0, 0, 86400.0, "inlinks", 300.0, 4, 7),
+        *("crawler@example.org", 90.0, 0.02, Rate(50, 1.0), 3, 1536, 3600.0, 2.0, 0, 86400.0, "inlinks", 300.0, 4, 7),
         *("http://proxy.example.org:3128", "/etc/roots.pem"),
     ]
     assert config.store == Store(Path("/srv/données"), keep_days=7, max_bytes=20_000_000_000, min_free_bytes=0)

@@ -6,7 +6,7 @@ A header list is a tuple of ``(lower-case name, value)`` pairs in the order of a
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple, Protocol, cast
 
 import xxhash
@@ -71,7 +71,8 @@ class Site:
     its bandwidth may be taken on average. ``ignore_robots`` is only for a site that its operator confirmed as his own;
     ``allow_private`` lets its hosts lie at private addresses. ``change`` is what counts as a change of its pages, and
     ``overrule`` names the judgements on its pages that its operator does not share. ``readers`` are the names of those
-    who may see its pages where they were fetched with secrets; ``*`` stands for everybody who has a name.
+    who may see its pages where they were fetched with secrets; ``*`` stands for everybody who has a name. ``share`` is
+    the part of the fetch budget that it may take at most, such as 0.2; None stands for all of it.
     """
 
     start: str
@@ -89,6 +90,7 @@ class Site:
     change: JudgedBy = "main"
     overrule: tuple[Overrule, ...] = ()
     readers: tuple[str, ...] = ()
+    share: float | None = None
 
 
 class Origin(NamedTuple):
@@ -132,6 +134,7 @@ class Refusal(StrEnum):
     TOO_LONG = "URL too long"
     TRAP = "held back as a trap"
     COPY = "another spelling of a known page"
+    BLOCKED = "on a domain that the operator blocked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +226,7 @@ def registrable_domain(host: str) -> str:
     return _suffixes().privatesuffix(host) or host
 
 
-@cache
+@lru_cache(maxsize=1 << 17)  # pages name hosts without end
 def partition_of(host: str) -> int:
     """Which of the 1 024 partitions owns a host; all hosts of a registrable domain share one."""
     return xxhash.xxh64_intdigest(registrable_domain(host).encode()) % PARTITIONS

@@ -355,8 +355,8 @@ def test_what_is_done_with_keys_is_logged_without_the_secret(cwd: Path) -> None:
     secret = told("keys", "create", "shop", cwd=cwd)["secret"]
     said("keys", "revoke", "shop", cwd=cwd)
     log = actions(cwd)
-    assert 'keys: made the key "shop"' in log
-    assert 'keys: revoked the key "shop"' in log
+    assert 'made the key "shop"' in log
+    assert 'revoked the key "shop"' in log
     assert secret not in log
     assert secret not in said("keys", "list", cwd=cwd)
 
@@ -393,7 +393,7 @@ def test_rules_change_what_a_query_finds(site: str, cwd: Path) -> None:
     said("rules", "remove", "synonym", "beacon", "fanal", cwd=cwd)
     assert site in found("harbour", cwd)
     assert found("fanal", cwd) == []
-    assert "rules: removed" in actions(cwd)
+    assert "no longer" in actions(cwd)
 
 
 def test_exported_rules_can_be_imported(site: str, cwd: Path) -> None:

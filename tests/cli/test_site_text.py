@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.cli.site_text import changes_of, read_sites, write_sites
+from vedette.config.site_text import changes_of, read_sites, write_sites
 from vedette.errors import UsageError
 from vedette.facts import JudgedBy, Overrule, ScopeKind, Site
 
@@ -31,6 +31,7 @@ SITE = st.builds(
     change=CHANGE,
     overrule=OVERRULE,
     readers=st.sampled_from([(), ("*",), ("alice", "wiki"), ("Zoë, of the dock",)]),
+    share=st.none() | st.integers(1, 100_000).map(lambda part: part / 100_000),
 )
 
 
@@ -113,3 +114,24 @@ def test_judgements_are_overruled_by_name_in_any_order(written: str) -> None:
 def test_overruling_is_taken_back(written: str) -> None:
     """Nothing behind the sign, or the word for nothing."""
     assert changes_of([f"overrule={written}"]) == {"overrule": ()}
+
+
+@pytest.mark.parametrize(("text", "share"), [("20%", 0.2), ("0.5%", 0.005), ("100%", 1.0), ("", None)])
+def test_a_share_is_written_as_a_percentage(text: str, share: float | None) -> None:
+    """What people write is a part of the whole, and nothing stands for all of it."""
+    assert changes_of([f"share={text}"]) == {"share": share}
+
+
+@pytest.mark.parametrize("text", ["0%", "101%", "20", "-1%", "1e1%", "٢٠%", "nan%", "20 %"])
+def test_what_is_no_share_is_told(text: str) -> None:
+    """Anything else is named as wrong, with what to write."""
+    with pytest.raises(UsageError, match="such as 20%"):
+        changes_of([f"share={text}"])
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [("0.25", ""), ("2", "20%"), ("true", "20%"), ("nan", "20%"), ("9" * 400, "20%")]
+)
+def test_a_share_may_be_a_number_in_a_file(value: str, said: str) -> None:
+    """TOML has numbers, of which those between nothing and one are parts."""
+    assert said in complaint(f'[[site]]\nstart = "https://example.org/"\nshare = {value}')

@@ -120,7 +120,7 @@ POLITE = ("--allow-private", "--delay", "10ms")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["up"], "vedette up https://"),
+        (["up", "--listen", ""], "vedette up https://"),
         (["up", "127.0.0.1:9"], "--allow-private"),
         (["up", "exa mple"], "is not a site"),
         (["status"], "vedette up SITE"),

@@ -13,11 +13,15 @@ import pytest
 from tests.data_folders import BODIES, HOST, NOW_S, URLS, Fetches, opened, write_sample
 
 from vedette.edges.backup import MARK, back_up, restore
+from vedette.edges.record_book import RecordBook
+from vedette.edges.record_view import RecordView
 from vedette.edges.retention import Keeping, Retention
+from vedette.edges.slate_log import SlateLog, day_salt
 from vedette.edges.state import FORMAT, State
 from vedette.edges.warc import Place as Stood
 from vedette.edges.warc_reading import read_place
 from vedette.errors import StoreError, StoreNewer, UsageError
+from vedette.learn.record import SlateRecord
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -246,6 +250,44 @@ def test_what_retention_takes_away_meanwhile_is_not_missed(tmp_path: Path) -> No
     restore(backup, tmp_path / "new", quiet)
     with opened(tmp_path / "new") as state:
         assert copies(state) == {f"https://{HOST}/{number}": str(number).encode() * 300 for number in range(20)}
+
+
+def searched(number: int) -> SlateRecord:
+    """A search that somebody made."""
+    return SlateRecord(f"{number:032x}", NOW_S, "Fox", "fox", 1, "mark")
+
+
+def test_searches_are_part_of_a_backup(folder: Path, tmp_path: Path) -> None:
+    """What is folded and what is only logged comes back, each once, and the servers' files are as they were.
+
+    What marks of visitors are made with stays where it is.
+    """
+    salt = day_salt(folder, "2027-01-15")
+    with closing(SlateLog(folder, "server")) as log, closing(RecordBook(folder)) as book:
+        log.append(searched(1))
+        book.fold()
+        book.tidy(NOW_S, 30)
+        log.append(searched(2))
+        back_up(folder, tmp_path / "backup", quiet)
+        assert book.fold().slates == 1
+    names = ["format", "record.db", "state.db", "warc"]
+    assert sorted(path.name for path in (tmp_path / "backup").iterdir()) == names
+    assert salt not in b"".join(path.read_bytes() for path in (tmp_path / "backup").glob("*.db"))
+    restore(tmp_path / "backup", tmp_path / "new", quiet)
+    assert [slate.id for slate in RecordView(tmp_path / "new").slates(0.0)] == [searched(1).id, searched(2).id]
+    with closing(SlateLog(tmp_path / "new", "server")) as log, closing(RecordBook(tmp_path / "new")) as book:
+        log.append(searched(3))
+        book.fold()
+    assert RecordView(tmp_path / "new").totals(0.0).searches == 3
+
+
+def test_a_damaged_record_does_not_prevent_a_backup(folder: Path, tmp_path: Path) -> None:
+    """The crawl is copied, and what is missing is named."""
+    (folder / "record.db").write_bytes(b"no database" * 1000)
+    copied = back_up(folder, tmp_path / "backup", quiet)
+    assert copied.pages == len(BODIES)
+    assert [words.split()[0] for words in copied.missing] == ["record.db"]
+    assert restore(tmp_path / "backup", tmp_path / "new", quiet).missing == ()
 
 
 def test_a_backup_is_a_plain_database(folder: Path, tmp_path: Path) -> None:

@@ -117,12 +117,17 @@ def test_a_folder_is_made_and_found_again(tmp_path: Path) -> None:
     check_sample(folder, {1: CONTENT.kept})
 
 
-@pytest.mark.parametrize(("number", "contents"), [(2, {}), (3, {1: CONTENT.kept}), (4, {1: CONTENT.kept})])
+@pytest.mark.parametrize(
+    ("number", "contents"), [(2, {}), (3, {1: CONTENT.kept}), (4, {1: CONTENT.kept}), (5, {1: CONTENT.kept})]
+)
 def test_the_kept_samples_can_be_opened(number: int, contents: dict[int, Kept], tmp_path: Path) -> None:
     """A folder of an older format, as it was first written, opens with all that was in it, and has the newest then."""
     folder = shutil.copytree(GOLDEN / f"format-{number}", tmp_path / "data")
     check_sample(folder, contents)
     assert (folder / "format").read_text() == f"{FORMAT}\n"
+    with opened(folder) as state:
+        assert [row.action.what for row in state.book.actions(9)] == [f"added {SITE.start}"]
+        assert len(state.book.secret()) == 32
 
 
 def test_a_format_is_not_changed_unnoticed(folder: Path) -> None:

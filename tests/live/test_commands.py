@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,13 +15,14 @@ from vedette.edges.state_view import open_view
 from vedette.errors import SiteError
 from vedette.facts import Refusal, Site
 from vedette.live.commands import Call, Desk
+from vedette.live.orders import carry_out
 from vedette.live.settings import LiveSettings, rules_for, schedule_for
-from vedette.live.site_orders import AddSite, ImportSites, PauseSite, RemoveSite, SetSite, SiteOrder, carry_out
 from vedette.live.writing import written
 from vedette.ring.copies import Copies
 from vedette.ring.keep import Keeper
 from vedette.ring.orders import Errand, Fetched, HostNews, Report
 from vedette.ring.ports import Fate
+from vedette.web.orders import AddRules, AddSite, ImportSites, Order, PauseSite, RemoveSite, Rule, SetSite, Undo
 
 HOME = "http://127.0.0.1/"
 HOST = "127.0.0.1"
@@ -45,9 +47,9 @@ class Bench:
         self.state.close(clean=True)
         self._lock.close()
 
-    def order(self, order: SiteOrder) -> dict[str, object]:
+    def order(self, order: Order) -> dict[str, object]:
         """The operator changes something."""
-        return self.desk.answer(Call("sites", {"order": order}), self.now_s)
+        return self.desk.answer(Call("order", {"order": order, "who": "a test"}), self.now_s)
 
     def fetch(self, *urls: str) -> dict[str, object]:
         """Somebody wants these pages now."""
@@ -277,7 +279,7 @@ def test_no_question_ends_the_keeper(bench: Bench, call: Call) -> None:
 @pytest.mark.parametrize(
     "order", [PauseSite("http://x/", paused=True), RemoveSite("http://x/"), SetSite("http://x/", {}, "")]
 )
-def test_orders_for_unknown_sites_change_nothing(bench: Bench, order: SiteOrder) -> None:
+def test_orders_for_unknown_sites_change_nothing(bench: Bench, order: Order) -> None:
     """A site that is spelt like no other: the error says where the list is."""
     bench.order(AddSite(Site(HOME)))
     before = bench.state.book.sites()
@@ -309,21 +311,41 @@ def test_a_killed_folder_stays_cautious_after_its_sites_were_changed(tmp_path: P
     for _ in range(2):
         with written(folder, 0.0) as state:
             assert not state.clean
-            carry_out(ImportSites(((Site(HOME), False),)), state, 0.0)
+            carry_out(ImportSites(((Site(HOME), False),)), state, 0.0, "a test")
 
 
-def all_or_nothing(folder: Path, orders: tuple[SiteOrder, ...]) -> None:
+def test_nothing_of_a_blocked_domain_is_asked_for_until_the_block_is_taken_back(bench: Bench) -> None:
+    """What waits there is refused with that reason, a wish too; afterwards it waits again."""
+    bench.crawled(*pages("a", "b"))
+    block = bench.order(AddRules((Rule("block", "", HOST),)))
+    assert bench.asked() == []
+    assert "blocked" in str(bench.fetch(f"{HOME}c")["error"])
+    bench.order(Undo(int(str(block["action"]))))
+    assert {errand.url for errand in bench.asked()} == set(pages("a", "b"))
+
+
+def test_a_host_that_was_asked_for_a_preview_rests_before_it_is_asked_again(bench: Bench) -> None:
+    """Whoever looked at its robots.txt first, the crawler does not come right after."""
+    asked_s = bench.now_s + 3600.0
+    bench.order(AddSite(Site("http://127.0.0.9/"), asked_s=asked_s))
+    assert bench.asked(30) == []
+    assert bench.now_s < asked_s
+    bench.now_s = asked_s
+    assert [errand.url for errand in bench.asked()] == ["http://127.0.0.9/"]
+
+
+def all_or_nothing(folder: Path, orders: tuple[Order, ...]) -> None:
     """Orders that are kept together."""
     with written(folder, 0.0) as state:
         for order in orders:
-            carry_out(order, state, 0.0)
+            carry_out(order, state, 0.0, "a test")
 
 
 def test_an_order_that_fails_leaves_no_trace(tmp_path: Path) -> None:
     """Nothing is written when one of several orders was refused, and the next start has no reason for caution."""
     folder = tmp_path / "data"
     with written(folder, 0.0) as state:
-        carry_out(AddSite(Site(HOME)), state, 0.0)
+        carry_out(AddSite(Site(HOME)), state, 0.0, "a test")
     orders = (SetSite(HOME, {"delay_s": 9.0}, "delay=9s"), AddSite(Site(HOME)))
     with pytest.raises(SiteError):
         all_or_nothing(folder, orders)
@@ -346,3 +368,20 @@ def test_a_view_counts_what_the_writer_has_committed(bench: Bench) -> None:
         assert view.fate(row.id) is Fate.FETCHED
         assert (view.known(), view.pages(), view.waiting(), view.leased()) == (3, 2, 0, 1)
     assert [(count.known, count.pages) for count in counts] == [(3, 2)]
+
+
+def test_hosts_with_something_to_do_are_listed(bench: Bench) -> None:
+    """Those in trouble come first, then the longest queues; who has nothing to do is not there, nor who is too many."""
+    starts = [f"http://127.0.0.{number}/" for number in range(2, 6)]
+    for start in starts:
+        bench.order(AddSite(Site(start)))
+    for count, start in enumerate(starts, 1):
+        bench.keeper.found([f"{start}{number}" for number in range(count)], 1, bench.now_s)
+    bench.keeper.recall_host("127.0.0.3", bench.now_s + 3600.0, 4, "status 503")
+    bench.keeper.recall_host("127.0.0.99", bench.now_s, 0, "")
+    reply: Any = bench.desk.answer(Call("hosts", {"most": 3}), bench.now_s)
+    assert [row["name"] for row in reply["hosts"]] == ["127.0.0.3", "127.0.0.5", "127.0.0.4"]
+    assert reply["total"] == len(starts)
+    first = reply["hosts"][0]
+    assert (first["waiting"], first["why"], first["trouble"], first["out"]) == (3, "status 503", "status 503", 0)
+    assert first["ready_s"] == bench.now_s + 3600.0

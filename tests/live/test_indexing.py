@@ -25,10 +25,12 @@ from vedette.index.titles import MANY
 from vedette.live.importance import rank
 from vedette.live.importing import Importer
 from vedette.live.indexer import Indexer, catch_up, open_indexer, rebuild
+from vedette.live.orders import carry_out
 from vedette.live.renewal import Renewal
 from vedette.live.searching import FolderSearch
 from vedette.live.shelf import LiveShelf
-from vedette.live.site_orders import RemoveSite, SetSite, carry_out
+from vedette.serve.slate import Result, Wish
+from vedette.web.orders import AddRules, Order, RemoveRules, RemoveSite, Rule, SetSite, Undo
 
 SITE = Site("http://www.example.org/")
 HTML: Headers = (("content-type", "text/html; charset=utf-8"),)
@@ -68,6 +70,11 @@ class Web:
         """Takes answers into the state."""
         with closing(Importer(state, "test", self.now_s, 1 << 20)) as importer:
             yield importer
+
+    def ordered(self, order: Order) -> int:
+        """The operator orders something; the number of the action."""
+        with self.state() as state:
+            return carry_out(order, state, self.now_s, "a test").action
 
     @contextmanager
     def state(self) -> Iterator[State]:
@@ -193,15 +200,69 @@ def test_what_others_call_a_page_finds_it(web: Web) -> None:
     assert web.found("antique", "anchors") == ["target"]
 
 
+def test_what_the_operator_conceals_is_found_by_nobody_until_he_takes_it_back(web: Web) -> None:
+    """A URL, all that begins alike, a whole domain: through a recrawl and a new index, and undone at once."""
+    for path in ("a", "drafts/1", "drafts/2"):
+        web.answers(path, page(f"Page {path}", f"zeppelin {path}"))
+    web.ordered(AddRules((Rule("conceal", "", f"{SITE.start}a"),)))
+    prefix = web.ordered(AddRules((Rule("conceal", "", f"{SITE.start}drafts/*"),)))
+    assert web.found("zeppelin") == []
+    web.answers("a", page("Page a again", "zeppelin once more"))
+    web.answers("drafts/3", page("A new draft", "zeppelin as well"))
+    assert web.found("zeppelin") == []
+    rebuild(web.folder, start_clock(web.now_s, 1.0), lambda _done, _of: None)
+    assert web.found("zeppelin") == []
+    web.ordered(Undo(prefix))
+    assert web.found("zeppelin") == ["drafts/1", "drafts/2", "drafts/3"]
+    block = web.ordered(AddRules((Rule("block", "", "example.org"),)))
+    assert web.found("zeppelin") == []
+    web.ordered(Undo(block))
+    web.ordered(RemoveRules((Rule("conceal", "", f"{SITE.start}a"),)))
+    assert web.found("zeppelin") == ["a", "drafts/1", "drafts/2", "drafts/3"]
+
+
+def test_a_domain_that_is_raised_or_lowered_moves(web: Web) -> None:
+    """Of two pages that say much the same, the one whose host is raised stands first, and says why."""
+    other = Site("http://www.example.net/")
+    with web.state() as state:
+        state.book.keep_site(SiteRow(other, paused=False, added_s=NOW_S))
+        with web.importer(state) as importer:
+            importer._keep(
+                [
+                    Old(
+                        f"{site.start}x",
+                        NOW_S,
+                        200,
+                        HTML,
+                        page(f"Zeppelin {n}", f"zeppelin number {n}").encode(),
+                        "test",
+                    )
+                    for n, site in enumerate((SITE, other))
+                ]
+            )
+
+    def first() -> Result:
+        web.index()
+        return FolderSearch(web.folder, start_clock(web.now_s, 1.0)).search(Wish("zeppelin")).results[0]
+
+    for raised in ("example.net", "www.example.org"):
+        web.ordered(AddRules((Rule("raise", "", raised),)))
+        assert first().site.endswith(raised)
+        assert any("raised" in reason.feature and reason.contribution > 0 for reason in first().why)
+        web.ordered(AddRules((Rule("lower", "", raised),)))
+        assert not first().site.endswith(raised)
+        web.ordered(RemoveRules((Rule("lower", "", raised),)))
+
+
 def test_forgotten_pages_and_overruled_judgements_count_at_once(web: Web) -> None:
     """What the operator does to a site is seen in the index without another fetch."""
     web.answers("thin", "<title>Tiny</title><p>zeppelin</p>")
     assert web.found("zeppelin") == []
     with web.state() as state:
-        carry_out(SetSite(SITE.start, {"overrule": ("thin",)}, "overrule=thin"), state, web.now_s)
+        carry_out(SetSite(SITE.start, {"overrule": ("thin",)}, "overrule=thin"), state, web.now_s, "a test")
     assert web.found("zeppelin") == ["thin"]
     with web.state() as state:
-        carry_out(RemoveSite(SITE.start, with_pages=True), state, web.now_s)
+        carry_out(RemoveSite(SITE.start, with_pages=True), state, web.now_s, "a test")
     assert web.found("zeppelin") == []
 
 
@@ -344,3 +405,18 @@ def test_a_copy_is_shown_unless_the_owner_minds(web: Web) -> None:
     assert (copy.url, copy.content_type) == ("http://www.example.org/open", "text/html; charset=utf-8")
     assert search.copy(ids["Closed"], ()) is None
     assert search.copy(10**9, ()) is search.copy(-1, ()) is None
+
+
+def test_a_page_is_found_by_its_address(web: Web) -> None:
+    """The address as it is known finds the page; any other finds none, and neither does one of a page that is gone."""
+    web.answers("open", page("Open", "zeppelin"))
+    web.answers("gone", page("Gone", "submarine"))
+    web.index()
+    web.answers("gone", "", 404)
+    shelf = web.index()
+    (id_,) = shelf.table.indexed.tolist()
+    search = FolderSearch(web.folder, start_clock(web.now_s, 1.0))
+    assert search.find("http://www.example.org/open", ()) == id_
+    assert search.find("http://www.example.org/Open", ()) is None
+    assert search.find("http://www.example.org/gone", ()) is None
+    assert FolderSearch(web.folder / "elsewhere", start_clock(web.now_s, 1.0)).find("http://a.example/", ()) is None

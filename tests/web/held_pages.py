@@ -101,6 +101,11 @@ class HeldPages:
         hidden = found is not None and self.private and found.url.startswith(self.private)
         return None if hidden and self.private not in allowed else found
 
+    def find(self, url: str, allowed: tuple[str, ...]) -> int | None:
+        """The page with this URL."""
+        del allowed
+        return next((one.id for one in self.results if one.url == url), None)
+
     def similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[Result, ...]:
         """What is folded under a page."""
         del allowed

@@ -3,18 +3,22 @@
 import http.client
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from vedette.config import Serve
 from vedette.facts import Site
+from vedette.learn.record import Event, Record, SlateRecord, line_of
 from vedette.serve.slate import Reason, Result, Slate, Snippet, Wish
 from vedette.web.app import make_app
+from vedette.web.console.routes import ConsoleParts
 from vedette.web.keys import Key, new_key
 from vedette.web.look import Look
 from vedette.web.ports import CachedCopy, Count, Overview
 from vedette.web.serving import bind, server_of
+from vedette.web.slates import Recording
 
 NOW_S = 1_770_000_000.0
 PRIVATE = Site("https://wiki.example.org/", secrets="env:WIKI", readers=("ann",))
@@ -95,6 +99,10 @@ class SmallSearch:
             return None
         return CachedCopy(found.url, found.title, found.fetched_s, "text/plain", b"kept", "utf-8", found.snippet.text)
 
+    def find(self, url: str, allowed: tuple[str, ...]) -> int | None:
+        """The page with this URL, if it may be seen."""
+        return next((page.id for page in self._seen(allowed) if page.url == url), None)
+
     def similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[Result, ...]:
         """All others that may be seen."""
         return tuple(page for page in self._seen(allowed) if page.id != id_)
@@ -110,6 +118,37 @@ class SmallSearch:
     def now_s(self) -> float:
         """Always the same."""
         return NOW_S
+
+
+class HeldLog:
+    """A log in memory, of whole lines as a file would have them; ``broken`` says why nothing can be written."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.lines: list[bytes] = []
+        self.broken: Exception | None = None
+
+    def append(self, record: Record) -> None:
+        """Keeps it."""
+        if self.broken:
+            raise self.broken
+        self.records.append(record)
+        self.lines.append(line_of(record))
+
+    @property
+    def slates(self) -> list[SlateRecord]:
+        """The searches in it."""
+        return [record for record in self.records if isinstance(record, SlateRecord)]
+
+    @property
+    def events(self) -> list[Event]:
+        """The events in it."""
+        return [record for record in self.records if isinstance(record, Event)]
+
+
+def recording_to(log: HeldLog, wall: Callable[[], float] = time.time, keep_days: int = 30) -> Recording:
+    """A recording whose salts follow from the day."""
+    return Recording(log, b"a secret", lambda day: day.encode(), lambda: NOW_S, wall, keep_days)
 
 
 class Heard(NamedTuple):
@@ -138,13 +177,17 @@ Ask = Callable[..., Heard]
 
 @contextmanager
 def served(
-    serve: Serve, keys: Callable[[], Sequence[Key]] = tuple, search: SmallSearch | None = None
+    serve: Serve,
+    keys: Callable[[], Sequence[Key]] = tuple,
+    search: SmallSearch | None = None,
+    recording: Recording | None = None,
+    console: ConsoleParts | None = None,
 ) -> Iterator[tuple[Ask, int]]:
     """The real server on a free port, and a way to ask it."""
     look = Look(serve.name, serve.address, serve.embed_origins)
     listening = bind("127.0.0.1:0")
     port: int = listening.getsockname()[1]
-    server = server_of(make_app(search or SmallSearch(), serve, look, keys))
+    server = server_of(make_app(search or SmallSearch(), serve, look, keys, recording=recording, console=console))
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
 

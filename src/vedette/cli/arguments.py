@@ -14,15 +14,18 @@ from vedette.cli import (
     explain,
     export,
     fetch,
+    forget,
     import_,
     keys,
     lab,
+    queries,
     reindex,
     restore,
     rules,
     search,
     sites,
     status,
+    token,
     up,
 )
 from vedette.errors import UsageError
@@ -59,7 +62,7 @@ def _parser() -> Parser:
     parser = Parser(prog="vedette", description="A search engine in a box: crawl, keep fresh, find, explain.")
     parser.add_argument("--version", action="version", version=f"vedette {__version__}")
     verbs = parser.add_subparsers(metavar="VERB", parser_class=Parser)
-    for verb in (up, crawl, fetch, search, sites, keys, rules, status, explain, demo):
+    for verb in (up, crawl, fetch, search, sites, keys, rules, queries, forget, token, status, explain, demo):
         verb.add(verbs)
     for verb in (lab, export, import_, reindex, backup, restore):
         verb.add(verbs)

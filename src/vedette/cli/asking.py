@@ -5,14 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from vedette.config import load
-from vedette.discover.normalize import resolve
-from vedette.discover.scope import read_site
 from vedette.edges.post import Gone
 from vedette.errors import StoreError, UsageError
 from vedette.live.commands import Call
 from vedette.live.supervisor import ask_keeper
 
-__all__ = ["ask", "folder_of", "hint", "web_url"]
+__all__ = ["ask", "folder_of", "hint"]
 
 
 def folder_of(options: argparse.Namespace) -> Path:
@@ -42,11 +40,3 @@ def ask(folder: Path, call: Call) -> dict[str, Any] | None:
     if "error" in reply:
         raise UsageError(str(reply["error"]))
     return reply
-
-
-def web_url(text: str) -> str:
-    """The URL that a person typed; a host with a path will do."""
-    url = resolve(text, None) if "://" in text else read_site(text).start
-    if url is None:
-        raise UsageError(f'"{text[:100]}" is no http(s) URL: give one such as https://example.org/a')
-    return url

@@ -10,10 +10,13 @@ if TYPE_CHECKING:
 
 __all__ = ["add"]
 
+MOST_VISITORS = 5.0
+
 DESCRIPTION = """\
 Make a web of a few dozen sites on this machine, serve it on loopback addresses, crawl
 it, and search it in the browser. Its time runs faster than ours, pages are born all the
-time, and the first page names the latest. Nothing leaves the machine.
+time, and the first page names the latest. A made public searches along with you, so that
+there is something to see of searches and clicks. Nothing leaves the machine.
 
   vedette demo --for 2min
 """
@@ -36,11 +39,29 @@ def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
         "--speed", metavar="X", type=speed_of, default=60.0, help="how many times as fast its time runs (default: 60)"
     )
     parser.add_argument(
+        "--visitors",
+        metavar="N",
+        type=visitors_of,
+        default=2.0,
+        help="how many searches a second a made public makes, at most 5; 0 for none (default: 2)",
+    )
+    parser.add_argument(
         "--data", metavar="DIR", help="keep the data in this new folder (default: thrown away at the end)"
     )
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--debug", action="store_true", help="show where an error comes from")
     parser.set_defaults(run=run, parser=parser)
+
+
+def visitors_of(text: str) -> float:
+    """What ``--visitors`` says: searches a second of our time."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= MOST_VISITORS:
+        raise argparse.ArgumentTypeError(f'"{text}" is no number of searches a second: write 0 to {MOST_VISITORS:g}')
+    return number
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""What ``vedette demo`` does: serves a made web, crawls it, lets people search it, and lets its log judge."""
+"""What ``vedette demo`` does: serves a made web, crawls it, lets all search it, and lets the web's own log judge."""
 
 import argparse
 import tempfile
@@ -10,7 +10,8 @@ from pathlib import Path
 from vedette import __version__
 from vedette.cli.crawling import run_tree, summary
 from vedette.cli.screen import Screen
-from vedette.cli.words import amount, span
+from vedette.cli.tokening import first_token
+from vedette.cli.words import amount, counted, span
 from vedette.config import Config, override, parse_duration
 from vedette.discover.scope import read_site
 from vedette.errors import UsageError
@@ -18,6 +19,7 @@ from vedette.fetch.connect import read_detour
 from vedette.fetch.request import user_agent
 from vedette.lab.access_log import read_log
 from vedette.lab.judge import judge
+from vedette.lab.visitors.outing import VisitorsHandle, start_visitors
 from vedette.lab.worlds.made.server import ServerHandle, start_server
 from vedette.live.settings import LiveSettings
 from vedette.web.serving import bind
@@ -34,12 +36,16 @@ def demonstrate(options: argparse.Namespace, show: type[Screen] = Screen) -> int
         server = stack.enter_context(start_server(options.world, options.seed, speed=options.speed, log_path=log))
         listener = stack.enter_context(bind(f"127.0.0.1:{options.port}"))
         settings = replace(_settings(server, folder), listener=listener)
-        print(_welcome(options, server, settings), flush=True)
+        token = first_token(settings)
+        print(_welcome(options, server, settings, token), flush=True)
+        visitors = _visitors(options, settings, stack)
         until_s = None if duration_s is None else time.monotonic() + duration_s
         note = "Ctrl-C stops" if duration_s is None else f"ends after {span(duration_s)}; Ctrl-C stops"
         with show(_headline(options, server), quiet=options.quiet, note=note) as screen:
             told = run_tree(settings, screen.look, until_s)
         print(summary(told))
+        if visitors is not None:
+            print(_visited(visitors))
         server.stop()
         print(_judged(log, settings))
     return 0
@@ -71,15 +77,41 @@ def _settings(server: ServerHandle, folder: Path) -> LiveSettings:
     )
 
 
-def _welcome(options: argparse.Namespace, server: ServerHandle, settings: LiveSettings) -> str:
-    first = next(iter(server.hosts))
+def _visitors(options: argparse.Namespace, settings: LiveSettings, stack: ExitStack) -> VisitorsHandle | None:
+    """A made public, which begins to search as soon as there is something to find."""
+    if not options.visitors:
+        return None
+    started = start_visitors(_port(settings), settings.clock, options.visitors, seed=options.seed)
+    return stack.enter_context(started)
+
+
+def _visited(visitors: VisitorsHandle) -> str:
+    tally = visitors.stop()
+    if tally is None or not tally.visits:
+        return "No visitors came: they wait until there is something to find."
+    did = f"searched {counted(tally.searches, 'time')} and opened {counted(tally.clicks, 'result')}"
+    return f"Visitors came {counted(tally.visits, 'time')}, {did}."
+
+
+def _port(settings: LiveSettings) -> int:
+    """Where the search page is."""
     assert settings.listener is not None
+    port: int = settings.listener.getsockname()[1]
+    return port
+
+
+def _welcome(options: argparse.Namespace, server: ServerHandle, settings: LiveSettings, token: str) -> str:
+    first = next(iter(server.hosts))
+    public = f"made ones, who search about {options.visitors:g} times a second" if options.visitors else "none but you"
     return "\n".join(
         [
             f"{options.world} with seed {options.seed}: {len(server.hosts)} hosts on port {server.port} of loopback.",
             f"One second here is {span(options.speed)} there.",
             f"Data      {settings.folder}",
-            f"Search    http://127.0.0.1:{settings.listener.getsockname()[1]}/",
+            f"Search    http://127.0.0.1:{_port(settings)}/",
+            f"Console   http://127.0.0.1:{_port(settings)}/console",
+            f"Token     {token}",
+            f"Visitors  {public}",
             f"Look      curl -H 'Host: {first}' http://127.0.0.1:{server.port}/",
             f"Stop      {'after ' + options.duration if options.duration else 'Ctrl-C'}",
             "",

@@ -1,38 +1,25 @@
 """What ``vedette explain`` does: one URL, everything that was decided of it, and by which rule.
 
-Facts are gathered as plain values, which ``--json`` prints as they are; the words are made of nothing else.
+``--json`` prints the plain values of ``live.explaining`` as they are; the words are made of nothing else.
 """
 
 import argparse
 import json
 import time
-from collections.abc import Iterator, Sequence
-from math import isfinite
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from vedette.cli.asking import ask, folder_of, hint, web_url
-from vedette.cli.page_reading import (
-    held_facts,
-    held_lines,
-    reading_facts,
-    reading_lines,
-    spared_facts,
-    spared_lines,
-)
+from vedette.cli.asking import ask, folder_of, hint
+from vedette.cli.page_reading import held_lines, reading_lines, spared_lines
 from vedette.cli.words import ago, bytes_in_words, plain, roughly
 from vedette.config import load
-from vedette.discover.normalize import explain as steps_of
-from vedette.discover.normalize import normalize
-from vedette.discover.scope import refusal, site_of
-from vedette.edges.book import SiteRow
-from vedette.edges.state_view import StateView, UrlRow, open_view
-from vedette.facts import Refusal, Site, origin_of
-from vedette.fetch import robots_state
-from vedette.live.commands import Call
+from vedette.facts import Refusal
+from vedette.live.explaining import explained
 from vedette.refresh.policies.fixed import Fixed
-from vedette.ring.ports import PageRow
 from vedette.ring.schedule import Schedule
+from vedette.web.orders import Rule
+from vedette.web.rule_text import web_url
 
 __all__ = ["explain_url"]
 
@@ -42,9 +29,7 @@ Told = dict[str, Any]
 def explain_url(options: argparse.Namespace) -> int:
     """Look it up, and say."""
     folder = folder_of(options)
-    url = web_url(options.url)
-    with open_view(folder) as view:
-        told = _facts(url, view, folder, _schedule(options))
+    told = explained(web_url(options.url), folder, _schedule(options), lambda call: ask(folder, call), time.time())
     print(json.dumps(told) if options.json else "\n".join(_lines(told, options)))
     return 0
 
@@ -54,125 +39,14 @@ def _schedule(options: argparse.Namespace) -> Schedule:
     return Schedule(recrawl=True, sources=Fixed(interval_s=load(path).crawl.source_interval_s))
 
 
-def _facts(url: str, view: StateView, folder: Path, schedule: Schedule) -> Told:
-    rows = view.book.sites()
-    row = _row_of(url, rows)
-    known_as = normalize(url, row.site) if row else url
-    live = ask(folder, Call("explain", {"url": known_as}))
-    now_s = live["now_s"] if live else time.time()
-    known = view.url_by_id(live["id"]) if live else view.url(known_as)
-    page = view.book.page_of(known.id) if known else None
-    site = row.site if row else None
-    place = _known(known, live, view) if known else None
-    return {
-        "url": url,
-        "known_as": known_as,
-        "running": live is not None,
-        "now_s": now_s,
-        "steps": [step.rule for step in steps_of(url, row.site)] if row else [],
-        "site": _site(row) if row else None,
-        "refusal": None if row else str(refusal(url, [each.site for each in rows])),
-        "robots": _robots(known_as, site, view, now_s),
-        "host": _host(known_as, live, view),
-        "known": place,
-        "page": _page(known_as, page, schedule),
-        **reading_facts(page, site, view, folder, now_s),
-        "held": held_facts(known.id, place["why"], view) if known and place and place["why"] else None,
-        "spared": spared_facts(known_as, site, view) if page is None else None,
-    }
-
-
-def _row_of(url: str, rows: Sequence[SiteRow]) -> SiteRow | None:
-    """The row of the site that takes the URL; one that is not paused before one that is."""
-    for paused in (False, True):
-        site = site_of(url, [row.site for row in rows if row.paused is paused])
-        if site is not None:
-            return next(row for row in rows if row.site.start == site.start)
-    return None
-
-
-def _site(row: SiteRow) -> Told:
-    site = row.site
-    return {
-        "start": site.start,
-        "scope": site.scope,
-        "paused": row.paused,
-        "change": site.change,
-        "overrule": site.overrule,
-    }
-
-
-def _robots(url: str, site: Site | None, view: StateView, now_s: float) -> Told:
-    origin = origin_of(url)
-    state = view.book.robots_of(origin) or robots_state.UNKNOWN
-    verdict = robots_state.verdict(state, url, now_s)
-    # What ran out decides nothing, but it is the best guess at what the next copy will say.
-    line = state.rules.verdict(url).line
-    return {
-        "url": origin.robots_url,
-        "ignored": site is not None and site.ignore_robots,
-        "verdict": type(verdict).__name__.lower(),
-        "line": line,
-        "state": robots_state.explain(state, now_s),
-        "crawl_delay_s": state.crawl_delay_s,
-    }
-
-
-def _host(url: str, live: Told | None, view: StateView) -> Told:
-    name = origin_of(url).host
-    if live:
-        return {"name": name, "wait": live["host_wait"], "ready_s": live["host_ready_s"]}
-    row = view.host(name)
-    return {"name": name, "wait": row.trouble if row else "", "ready_s": row.ready_s if row else 0.0}
-
-
-def _known(row: UrlRow, live: Told | None, view: StateView) -> Told:
-    note = view.book.note_of(row.id)
-    place = live or _standing(row, view)
-    ended = place["standing"] in {"refused", "failed"}
-    return {
-        "found_s": row.found_s,
-        "depth": row.depth,
-        "standing": place["standing"],
-        "front": place.get("front"),
-        "ahead": place.get("ahead"),
-        "why": note[0] if note and ended else None,
-        "ended_s": note[1] if note and ended else None,
-        "copy_lost": note[0] if note and not ended else None,
-    }
-
-
-def _standing(row: UrlRow, view: StateView) -> Told:
-    fate = view.fate(row.id)
-    if fate is not None:
-        return {"standing": fate.name.lower()}
-    return {"standing": "leased"} if view.is_leased(row.id) else {"standing": "waiting", "front": row.front}
-
-
-def _page(url: str, page: PageRow | None, schedule: Schedule) -> Told | None:
-    if page is None:
-        return None
-    place = page.place
-    return {
-        "status": page.status,
-        "kind": page.kind,
-        "title": page.title,
-        "fetched_s": page.fetched_s,
-        "changed_s": page.changed_s,
-        "bytes": page.body_bytes,
-        "location": page.location,
-        "due_s": page.due_s if isfinite(page.due_s) else None,
-        "rule": schedule.reason(url, page),
-        "archived": {"file": place.file, "offset": place.offset, "length": place.length} if place else None,
-    }
-
-
 def _lines(told: Told, options: argparse.Namespace) -> Iterator[str]:
     yield told["known_as"]
     if told["steps"]:
         yield f"Typed     {told['url']}; changed by: {', '.join(told['steps'])}"
     yield f"Site      {_site_words(told)}"
     yield f"robots    {_robots_words(told['robots'])}"
+    for rule in told["hidden"]:
+        yield f"Hidden    {plain(str(Rule(rule['kind'], rule['query'], rule['value'])), 400)}"
     if told["known"] is None:
         yield from _unknown(told, options)
         return

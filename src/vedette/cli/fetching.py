@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from vedette.cli.asking import ask, web_url
+from vedette.cli.asking import ask
 from vedette.cli.checking import check_known
 from vedette.cli.crawling import run_tree, settings_of
 from vedette.cli.words import bytes_in_words, plain
@@ -21,6 +21,7 @@ from vedette.errors import SiteError, StoreError, UsageError, VedetteError
 from vedette.facts import origin_of
 from vedette.live.commands import Call
 from vedette.live.settings import LiveSettings
+from vedette.web.rule_text import web_url
 
 __all__ = ["fetch_now"]
 

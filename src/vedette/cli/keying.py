@@ -12,9 +12,10 @@ from vedette.cli.words import plain
 from vedette.config import format_rate, parse_rate
 from vedette.edges.state_view import open_view
 from vedette.errors import UsageError
-from vedette.live.search_orders import NewKey, RevokeKey, key_of, row_of
+from vedette.live.search_orders import key_of, row_of
 from vedette.web.answers import iso_time
 from vedette.web.keys import RANDOM_BYTES, Key, new_key
+from vedette.web.orders import NewKey, RevokeKey
 
 __all__ = ["VERBS"]
 
@@ -25,7 +26,7 @@ def _create(options: argparse.Namespace) -> int:
     scopes = list(dict.fromkeys(scope.strip() for scope in options.scope.split(",")))
     rate = parse_rate(options.rate) if options.rate is not None else None
     secret, key = new_key(options.name, scopes, rate, options.site, secrets.token_bytes(RANDOM_BYTES))
-    told = ordered(options, "keys", NewKey(row_of(key)))
+    told = ordered(options, NewKey(row_of(key)))
     if options.json:
         print(json.dumps({**told, "name": key.name, "secret": secret}))
     else:
@@ -52,7 +53,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _revoke(options: argparse.Namespace) -> int:
-    told = ordered(options, "keys", RevokeKey(options.name))
+    told = ordered(options, RevokeKey(options.name))
     print(json.dumps(told) if options.json else sentence(told))
     return 0
 

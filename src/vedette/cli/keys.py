@@ -27,7 +27,7 @@ def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
     inner = keys.add_subparsers(metavar="VERB", parser_class=type(keys))
     create = _verb(inner, "create", "make a key, and show it this once")
     create.add_argument("name", metavar="NAME", help="whose it is; sites name their readers by it")
-    create.add_argument("--scope", metavar="SCOPES", default="search", help="search, private (default: search)")
+    create.add_argument("--scope", metavar="SCOPES", default="search", help="search, private, admin (default: search)")
     create.add_argument("--rate", metavar="RATE", help="no more requests than this, such as 60/min; 0 for no limit")
     create.add_argument(
         "--site",

@@ -1,30 +1,36 @@
-"""How orders for searching are given: through the keeper where one runs, else on the held folder."""
+"""How an operator's orders are given: through the keeper where one runs, else on the held folder."""
 
 import argparse
 import time
-from typing import Any, Literal
+from typing import Any
 
-from vedette.cli.asking import ask, folder_of
+from vedette.cli.asking import ask, folder_of, hint
 from vedette.edges.state_view import open_view
 from vedette.live.commands import Call
-from vedette.live.search_orders import SearchOrder, carry_out_search
+from vedette.live.orders import carry_out
 from vedette.live.writing import written
+from vedette.web.orders import AddSite, ImportSites, Order
 
-__all__ = ["ordered", "sentence"]
+__all__ = ["WHO", "ordered", "sentence"]
+
+WHO = "the command line"
 
 
-def ordered(options: argparse.Namespace, verb: Literal["keys", "rules"], order: SearchOrder) -> dict[str, Any]:
+def ordered(options: argparse.Namespace, order: Order) -> dict[str, Any]:
     """Carry an order out: what was done, and whether something runs that goes by it at once."""
     folder = folder_of(options)
-    reply = ask(folder, Call(verb, {"order": order}))
+    reply = ask(folder, Call("order", {"order": order, "who": WHO}))
     if reply is not None:
         return {"done": reply["done"], "running": True}
-    with open_view(folder):  # a folder without a crawl is told in words, and none is made
-        now_s = time.time()
+    now_s = time.time()
+    if not isinstance(order, AddSite | ImportSites):
+        with open_view(folder):  # a folder without a crawl is told in words, and none is made
+            pass
     with written(folder, now_s) as state:
-        return {"done": carry_out_search(order, state, now_s), "running": False}
+        return {"done": carry_out(order, state, now_s, WHO).words, "running": False}
 
 
-def sentence(told: dict[str, Any]) -> str:
-    """What was done, for people."""
-    return f"{told['done'][0].upper()}{told['done'][1:]}."
+def sentence(told: dict[str, Any], options: argparse.Namespace | None = None) -> str:
+    """What was done, for people; with ``options`` also from when on it holds."""
+    when = "" if told["running"] or options is None else f"; holds from the next {hint('up', options)} on"
+    return f"{told['done'][0].upper()}{told['done'][1:]}{when}."

@@ -4,17 +4,18 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from vedette.cli.asking import folder_of, hint
 from vedette.cli.ordering import ordered, sentence
-from vedette.cli.rule_text import read_rules_text, rule_of, write_rules
 from vedette.cli.words import plain
 from vedette.edges.search_book import RuleRow
 from vedette.edges.state_view import open_view
 from vedette.errors import UsageError
-from vedette.live.search_orders import AddRules, RemoveRule, Rule, SearchOrder
+from vedette.web.orders import AddRules, Order, RemoveRules, Rule, RuleKind
+from vedette.web.rule_text import read_rules_text, rule_of, write_rules
 
 __all__ = ["VERBS"]
 
@@ -44,8 +45,13 @@ def _hide(options: argparse.Namespace) -> int:
     return _said(options, AddRules((rule_of("hide", options.query, options.url),)))
 
 
+def _of_all(kind: RuleKind, options: argparse.Namespace) -> int:
+    return _said(options, AddRules((rule_of(kind, "", options.value),)))
+
+
 def _remove(options: argparse.Namespace) -> int:
-    return _said(options, RemoveRule(rule_of(options.kind, options.query, options.value)))
+    *query, value = options.words
+    return _said(options, RemoveRules((rule_of(options.kind, " ".join(query), value),)))
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -82,8 +88,8 @@ def _rule(row: RuleRow) -> Rule:
     return Rule(kind, row.query, row.value)
 
 
-def _said(options: argparse.Namespace, order: SearchOrder) -> int:
-    told = ordered(options, "rules", order)
+def _said(options: argparse.Namespace, order: Order) -> int:
+    told = ordered(options, order)
     print(json.dumps(told) if options.json else sentence(told))
     return 0
 
@@ -93,6 +99,10 @@ VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "synonym": _synonym,
     "pin": _pin,
     "hide": _hide,
+    "block": partial(_of_all, "block"),
+    "raise": partial(_of_all, "raise"),
+    "lower": partial(_of_all, "lower"),
+    "conceal": partial(_of_all, "conceal"),
     "remove": _remove,
     "export": _export,
     "import": _import,

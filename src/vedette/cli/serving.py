@@ -9,16 +9,19 @@ from pathlib import Path
 from vedette.cli.asking import hint
 from vedette.cli.checking import check_known
 from vedette.cli.crawling import check, run_tree, settings_of, summary
+from vedette.cli.ordering import WHO
 from vedette.cli.screen import Screen
+from vedette.cli.tokening import console_lines, first_token
 from vedette.cli.words import counted
 from vedette.edges.book import SiteRow
 from vedette.edges.state import hold
 from vedette.edges.state_view import open_view
 from vedette.errors import UsageError
 from vedette.facts import Site
+from vedette.live.orders import carry_out
 from vedette.live.settings import LiveSettings
-from vedette.live.site_orders import AddSite, carry_out
 from vedette.live.writing import written
+from vedette.web.orders import AddSite
 from vedette.web.serving import bind
 
 __all__ = ["serve"]
@@ -32,7 +35,7 @@ def serve(options: argparse.Namespace) -> int:
     if settings.folder.exists():
         hold(settings.folder).close()
     rows = _known_sites(settings.folder)
-    if not rows and not named.sites:
+    if not rows and not named.sites and not listen:
         raise UsageError(
             f'{settings.folder} has no sites yet: name one, such as "vedette up https://example.org/", or add it with '
             '"vedette sites add"'
@@ -43,10 +46,11 @@ def serve(options: argparse.Namespace) -> int:
     listener = bind(listen) if listen else None
     _add(settings, new)
     settings = replace(settings, listener=listener)
+    token = first_token(settings) if listener else ""
     quiet = options.quiet or options.json
     if not options.json:
         print(
-            _welcome(options, settings, [*rows, *(SiteRow(site, paused=False, added_s=0.0) for site in new)]),
+            _welcome(options, settings, [*rows, *(SiteRow(site, paused=False, added_s=0.0) for site in new)], token),
             flush=True,
         )
     with Screen(f"{counted(len(rows) + len(new), 'site')}", quiet=quiet, note="Ctrl-C stops") as screen:
@@ -84,22 +88,28 @@ def _add(settings: LiveSettings, new: Sequence[Site]) -> None:
         now_s = settings.clock.now()
         with written(settings.folder, settings.clock.wall()) as state:
             for site in new:
-                carry_out(AddSite(site), state, now_s)
+                carry_out(AddSite(site), state, now_s, WHO)
 
 
-def _welcome(options: argparse.Namespace, settings: LiveSettings, rows: Sequence[SiteRow]) -> str:
+def _welcome(options: argparse.Namespace, settings: LiveSettings, rows: Sequence[SiteRow], token: str) -> str:
     paused = [row.site.start for row in rows if row.paused]
     starts = [row.site.start for row in rows if not row.paused]
     more = f" and {len(starts) - 3} more" if len(starts) > 3 else ""
     lines = [
         f"Data    {settings.folder}",
         f"Search  {address_of(settings)}" if settings.listener else "Search  nowhere: serve.listen is empty",
-        f"Sites   {', '.join(starts[:3])}{more}" if starts else "Sites   none that is not paused",
+        *(console_lines(address_of(settings), token, hint("token new", options)) if settings.listener else ()),
+        f"Sites   {', '.join(starts[:3])}{more}" if starts else f"Sites   {_no_sites(paused)}",
         "Stop    Ctrl-C",
         f"Try     {hint('search WORDS', options)}",
         f"        {hint('status', options)}",
         f"        {hint('explain URL', options)}",
     ]
     if paused:
-        lines.insert(3, f"Paused  {', '.join(paused[:3])}; {hint('sites resume SITE', options)} goes on with it")
+        said = f"Paused  {', '.join(paused[:3])}; {hint('sites resume SITE', options)} goes on with it"
+        lines.insert(lines.index("Stop    Ctrl-C"), said)
     return "\n".join([*lines, ""])
+
+
+def _no_sites(paused: Sequence[str]) -> str:
+    return "none that is not paused" if paused else "none yet: add the first one in the console"

@@ -1,4 +1,4 @@
-"""``vedette sites list|add|set|pause|resume|remove|export|import``: what is crawled, changed while it runs."""
+"""``vedette sites list|add|set|pause|resume|remove|export|import|offered``: what is crawled, changed while it runs."""
 
 import argparse
 from pathlib import Path
@@ -11,9 +11,10 @@ from vedette.errors import UsageError
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser
 
-__all__ = ["OWNED", "add"]
+__all__ = ["add"]
 
-OWNED = "I-OWN-THIS-SITE"
+OWNED = "I-OWN-THIS-SITE"  # as ``config.site_text`` reads it, which is too heavy to load for a help text
+MOST_OFFERED = 1000
 
 DESCRIPTION = """\
 The sites of a data folder and their settings. Changes hold at once where "vedette up"
@@ -44,6 +45,9 @@ def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
     _verb(inner, "export", "write all sites as TOML, for import")
     _verb(inner, "import", "add or change sites from a file that export wrote").add_argument(
         "file", metavar="FILE", type=Path, help="TOML with one [[site]] table a site; - for standard input"
+    )
+    add_inner(inner, "offered", "hosts that pages link to and that no site takes", "offering").add_argument(
+        "--limit", metavar="N", type=_limit, default=20, help="how many (default: 20)"
     )
 
 
@@ -77,6 +81,7 @@ def _add_add(verbs: "argparse._SubParsersAction[Parser]") -> None:
         help="who may find its pages where they are fetched with secrets: names of keys or users, with commas; * for "
         "everybody who has a name",
     )
+    parser.add_argument("--share", metavar="PART", help="no more than this part of crawl.budget, such as 20%%")
 
 
 def _add_set(verbs: "argparse._SubParsersAction[Parser]") -> None:
@@ -99,5 +104,11 @@ def _named(parser: "Parser") -> None:
     parser.add_argument("site", metavar="SITE", help="an http(s) URL or a host name, as it was added")
 
 
+def _limit(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= MOST_OFFERED):
+        raise argparse.ArgumentTypeError(f"write a whole number from 1 to {MOST_OFFERED}")
+    return int(text)
+
+
 def _say_what(_: argparse.Namespace) -> int:
-    raise UsageError("say list, add, set, pause, resume, remove, export or import; see vedette sites --help")
+    raise UsageError("say list, add, set, pause, resume, remove, export, import or offered; see vedette sites --help")

@@ -3,28 +3,26 @@
 import argparse
 import json
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from vedette.cli.asking import ask, folder_of, hint
-from vedette.cli.site_text import changes_of, checked, read_sites, settings_in_words, site_of_text, write_sites
+from vedette.cli.asking import folder_of, hint
+from vedette.cli.ordering import ordered, sentence
 from vedette.cli.words import counted
+from vedette.config.site_text import changes_of, checked, read_sites, settings_in_words, site_of_text, write_sites
 from vedette.discover.scope import read_site
 from vedette.edges.dns import look_up
 from vedette.edges.state_view import open_view
 from vedette.errors import SiteError, UsageError
 from vedette.facts import Failure, Site, origin_of
-from vedette.live.commands import Call
-from vedette.live.site_orders import AddSite, ImportSites, PauseSite, RemoveSite, SetSite, SiteOrder, carry_out
-from vedette.live.writing import written
+from vedette.web.orders import AddSite, ImportSites, Order, PauseSite, RemoveSite, SetSite
 
 __all__ = ["VERBS"]
 
 Told = dict[str, Any]
 
-_TYPED = ("delay", "hours", "bytes_per_s", "ignore_robots", "secrets", "change", "overrule", "readers")
+_TYPED = ("delay", "hours", "bytes_per_s", "ignore_robots", "secrets", "change", "overrule", "readers", "share")
 _CHECKED = frozenset({"scope", "include", "exclude", "change", "overrule"})
 
 
@@ -132,25 +130,16 @@ def _read(file: Path) -> str:
         raise UsageError(f"{file}: cannot be read ({reason}); name a file that export wrote") from None
 
 
-def _ordered(options: argparse.Namespace, order: SiteOrder) -> Told:
+def _ordered(options: argparse.Namespace, order: Order) -> Told:
     """Carry an order out, where it holds at once or else from the next start on."""
     folder = folder_of(options)
-    reply = ask(folder, Call("sites", {"order": order}))
-    if reply is not None:
-        return {"done": reply["done"], "running": True}
     if not (folder / "state.db").exists() and not isinstance(order, AddSite | ImportSites):
         raise SiteError(f'{folder} has no sites yet: "vedette sites add SITE" adds one; --data names another folder')
-    now_s = time.time()
-    with written(folder, now_s) as state:
-        return {"done": carry_out(order, state, now_s), "running": False}
+    return ordered(options, order)
 
 
 def _said(options: argparse.Namespace, told: Told) -> int:
-    if options.json:
-        print(json.dumps(told))
-    else:
-        when = "" if told["running"] else f"; holds from the next {hint('up', options)} on"
-        print(f"{told['done'][0].upper()}{told['done'][1:]}{when}.")
+    print(json.dumps(told) if options.json else sentence(told, options))
     return 0
 
 
@@ -171,6 +160,7 @@ def _as_json(site: Site, *, paused: bool) -> Told:
         "change": site.change,
         "overrule": site.overrule,
         "readers": site.readers,
+        "share": site.share,
         "paused": paused,
     }
 

@@ -44,6 +44,15 @@ class Crawl:
         default=0.25,
         metadata=says("address_delay", Duration(), "the same for all hosts that share one IP address"),
     )
+    budget: Rate = field(
+        default=Rate(0, 1.0),
+        metadata=says(
+            "budget",
+            RateKind(),
+            'how many pages are fetched at most in all, such as `"50/s"`; `"0"` sets no limit: then politeness is the '
+            "limit",
+        ),
+    )
     latency_factor: int = field(
         default=2,
         metadata=says("latency_factor", Count(0, 100), "the pause is at least this many times the host's last latency"),
@@ -190,6 +199,14 @@ class Serve:
     rate: Rate = field(
         default=Rate(120, 60.0),
         metadata=says("rate", RateKind(), 'how much each reader may ask, such as `"10/s"`; `"0"` sets no limit'),
+    )
+    keep_slates_days: int = field(
+        default=30,
+        metadata=says(
+            "keep_slates_days",
+            Count(0, 3650),
+            "for how many days searches and clicks are kept one by one; 0 records nothing of them",
+        ),
     )
     address: str = field(
         default="",

@@ -1,22 +1,27 @@
 """Copies of a data folder: taken while it is in use, put back into a new one.
 
-A backup has ``format``, ``state.db`` as it was at one moment, and the archive files as far as that state acknowledges
-them. A file that will never be written to again is linked where the file system can do that: it then takes no room,
-and neither side ever changes it in place. Everything is made under another name (``DIR.partial``) and renamed when it
-is whole and on the disk, so DIR is there and complete, or it is not there.
+A backup has ``format``, ``state.db`` as it was at one moment, the archive files as far as that state acknowledges
+them, and ``record.db`` with all that was logged by then; what visitors' marks are made with is never copied. A file
+that will never be written to again is linked where the file system can do that: it then takes no room, and neither side
+ever changes it in place. Everything is made under another name (``DIR.partial``) and renamed when it is whole and on
+the disk, so DIR is there and complete, or it is not there.
 """
 
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from vedette.edges.record import RECORD, read_record
+from vedette.edges.record_book import RecordBook
+from vedette.edges.record_logs import log_names
+from vedette.edges.slate_log import LOGS
 from vedette.edges.state import check_format, read_state, said_plainly
 from vedette.edges.warc import growing
-from vedette.errors import StoreError, UsageError
+from vedette.errors import StoreCorrupt, StoreError, UsageError
 
 __all__ = ["Copied", "back_up", "restore"]
 
@@ -48,7 +53,7 @@ def back_up(folder: Path, to: Path, progress: Progress) -> Copied:
         (partial / "warc").mkdir()
         lengths = _copy_moment(folder, partial, progress)
         shutil.copyfile(folder / "format", partial / "format")
-        return _copied(partial, lengths)
+        return _copied(partial, lengths, lost=_copy_record(folder, partial))
 
 
 def restore(backup: Path, folder: Path, progress: Progress) -> Copied:
@@ -64,8 +69,8 @@ def restore(backup: Path, folder: Path, progress: Progress) -> Copied:
         for number, path in enumerate(files, 1):
             _place(path, partial / "warc" / path.name, path.stat().st_size, final=True)
             progress("archive files", number, len(files))
-        shutil.copyfile(backup / "state.db", partial / "state.db")
-        shutil.copyfile(backup / "format", partial / "format")
+        for name in ("state.db", "format", *([RECORD] if (backup / RECORD).is_file() else [])):
+            shutil.copyfile(backup / name, partial / name)
         return _copied(partial, _lengths(partial / "state.db"))
 
 
@@ -120,6 +125,42 @@ def _copy_state(folder: Path, to: Path, progress: Progress) -> None:
         copy.execute("PRAGMA journal_mode = DELETE")
 
 
+def _copy_record(folder: Path, partial: Path) -> list[str]:
+    """The record of searches with the logs folded in; what could not be copied, in words.
+
+    The logs are copied first: what is folded meanwhile is then in both, which counts once, and never in neither.
+    """
+    names = log_names(folder)
+    if not names and not (folder / RECORD).exists():
+        return []
+    try:
+        (partial / LOGS).mkdir()
+        for name in names:
+            with suppress(FileNotFoundError):  # it was folded just now
+                shutil.copyfile(folder / LOGS / name, partial / LOGS / name)
+        with read_record(folder) as db:
+            if db is not None:
+                with closing(sqlite3.connect(partial / RECORD)) as copy:
+                    db.backup(copy)
+        _fold_copies(partial)
+    except StoreCorrupt:
+        for path in partial.glob(f"{RECORD}*"):
+            path.unlink()
+        return [f"{RECORD} cannot be read and is left out"]
+    finally:
+        shutil.rmtree(partial / LOGS)
+    return []
+
+
+def _fold_copies(partial: Path) -> None:
+    with closing(RecordBook(partial)) as book:
+        book.fold_all()
+    with closing(sqlite3.connect(partial / RECORD)) as db:
+        db.execute("DELETE FROM folded")  # these files are not there any more
+        db.commit()
+        db.execute("PRAGMA journal_mode = DELETE")
+
+
 def _lengths(path: Path) -> dict[str, int]:
     """The acknowledged length of each archive file; an old format has no archive."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True)) as db:
@@ -172,8 +213,8 @@ def _copy(source: int, target: int, length: int) -> None:
         length -= sent
 
 
-def _copied(partial: Path, lengths: dict[str, int]) -> Copied:
-    """Look at what there is."""
+def _copied(partial: Path, lengths: dict[str, int], lost: Iterable[str] = ()) -> Copied:
+    """Look at what there is; ``lost`` is what is known to be missing."""
     sizes = {path.name: path.stat() for path in (partial / "warc").iterdir()}
     with closing(sqlite3.connect(f"{(partial / 'state.db').resolve().as_uri()}?immutable=1", uri=True)) as db:
         (pages,) = db.execute("SELECT count(*) FROM page").fetchone()
@@ -186,8 +227,8 @@ def _copied(partial: Path, lengths: dict[str, int]) -> Copied:
         pages,
         len(sizes),
         sum(stat.st_nlink > 1 for stat in sizes.values()),
-        (partial / "state.db").stat().st_size + sum(stat.st_size for stat in sizes.values()),
-        tuple(missing),
+        sum(path.stat().st_size for path in partial.glob("*.db")) + sum(stat.st_size for stat in sizes.values()),
+        (*missing, *lost),
     )
 
 

@@ -15,7 +15,9 @@ from typing import Any
 from isal import isal_zlib
 
 from vedette.edges.content_book import CONTENT_SCHEMA, ContentBook
+from vedette.edges.operator_book import OPERATOR_SCHEMA, OperatorBook
 from vedette.edges.search_book import SEARCH_SCHEMA
+from vedette.edges.stranger_book import STRANGER_SCHEMA, StrangerBook
 from vedette.errors import StoreCorrupt
 from vedette.facts import Origin, Site, origin_of, partition_of
 from vedette.fetch.request import PRODUCT
@@ -23,7 +25,7 @@ from vedette.fetch.robots_state import RobotsState, from_json, to_json
 from vedette.ring.orders import Place
 from vedette.ring.ports import Due, HostRow, Outlinks, PageRow
 
-__all__ = ["Action", "HostRow", "SiteRow", "StateBook", "create_book"]
+__all__ = ["HostRow", "SiteRow", "StateBook", "create_book"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS page (
@@ -80,11 +82,6 @@ CREATE TABLE IF NOT EXISTS archive (
   length INTEGER NOT NULL,         -- acknowledged: what lies beyond it is cut off at a start
   newest_s REAL NOT NULL           -- nothing in it was fetched later
 ) STRICT;
-CREATE TABLE IF NOT EXISTS action (
-  id INTEGER PRIMARY KEY,
-  at_s REAL NOT NULL,
-  what TEXT NOT NULL
-) STRICT;
 CREATE TABLE IF NOT EXISTS life (
   what TEXT PRIMARY KEY,
   value TEXT NOT NULL
@@ -107,21 +104,13 @@ class SiteRow:
     added_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
-    """Something that the operator did."""
-
-    at_s: float
-    what: str
-
-
 def create_book(connection: sqlite3.Connection) -> None:
     """Make the tables where they are missing."""
-    for statement in (_SCHEMA + CONTENT_SCHEMA + SEARCH_SCHEMA).split(";\n"):
+    for statement in (_SCHEMA + CONTENT_SCHEMA + SEARCH_SCHEMA + OPERATOR_SCHEMA + STRANGER_SCHEMA).split(";\n"):
         connection.execute(statement)
 
 
-class StateBook(ContentBook):
+class StateBook(ContentBook, OperatorBook, StrangerBook):
     """A ``ring.ports.Book``, and what start-up, commands and explanations need besides."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -250,10 +239,6 @@ class StateBook(ContentBook):
             self._db.execute(sql, (json.dumps(list(ids)),))
         if pages:
             self.tell_index_of(ids)
-
-    def log_action(self, action: Action) -> None:
-        """Remember what the operator did."""
-        self._db.execute("INSERT INTO action (at_s, what) VALUES (?, ?)", (action.at_s, action.what))
 
     # what people ask
 

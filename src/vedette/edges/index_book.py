@@ -7,9 +7,10 @@ and the same is written.
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 
-__all__ = ["IndexBook", "read_aliases"]
+__all__ = ["IndexBook", "page_known", "read_aliases"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS anchor (
@@ -146,8 +147,19 @@ class IndexBook:
 
 def read_aliases(folder: Path) -> list[tuple[int, int]]:
     """Every URL that leads to another, as of the last commit."""
-    db = sqlite3.connect(f"{(folder / 'book.db').resolve().as_uri()}?mode=ro", uri=True)
-    try:
+    with closing(_open_to_read(folder)) as db:
         return db.execute("SELECT print, target FROM alias").fetchall()
-    finally:
-        db.close()
+
+
+def page_known(folder: Path, print_: int) -> int:
+    """The page in the index at a URL, as of the last commit; 0 where there is none."""
+    try:
+        with closing(_open_to_read(folder)) as db:
+            row = db.execute("SELECT page FROM known WHERE print = ?", (print_,)).fetchone()
+    except sqlite3.Error:  # it is just being made, or was let go
+        return 0
+    return int(row[0]) if row else 0
+
+
+def _open_to_read(folder: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{(folder / 'book.db').resolve().as_uri()}?mode=ro", uri=True)

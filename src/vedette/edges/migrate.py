@@ -1,7 +1,8 @@
 """Older formats become the present one: nothing is lost, and a kill at any moment leaves one of the two whole.
 
-Format 3 added the tables of what pages say, format 4 those that searching needs. They are made where they are missing;
-the former fill as pages are fetched again, and the index is built from the archive.
+Format 3 added the tables of what pages say, format 4 those that searching needs, format 5 what operators may undo and
+the hosts that pages link to. They are made where they are missing; what pages say fills as they are fetched again, and
+the index is built from the archive.
 
 Format 1 kept page bodies in the database and knew no sites, hosts or archive. The new state is built beside the old
 one in ``state.new.db``, in one transaction, with the bodies in an archive file; then the files change names:
@@ -37,6 +38,13 @@ _BATCH = 5000
 _LIMIT_BYTES = 1 << 30
 _WRITER = "format1"
 _FRONTS = 8
+# What later formats added to tables that were there.
+_ADDED = (
+    ("content", "private", "TEXT NOT NULL DEFAULT ''"),
+    ("action", "who", "TEXT NOT NULL DEFAULT ''"),
+    ("action", "undo", "TEXT"),
+    ("action", "undone_s", "REAL"),
+)
 
 _PAGES = (
     "SELECT id, url, depth, status, fetched_s, title, links, body, content_type, etag, last_modified, location "
@@ -47,14 +55,16 @@ _PAGES = (
 def bring_up_to_date(folder: Path, number: int | None) -> list[str]:
     """Bring a held folder of an older format up to date; what the operator should know of it."""
     told = [migrate(folder)] if number == 1 else []
-    if number in {1, 2, 3}:
+    if number in {1, 2, 3, 4}:
         with closing(sqlite3.connect(folder / "state.db", isolation_level=None)) as db:
             db.execute("BEGIN IMMEDIATE")
             create_book(db)
-            if "private" not in [row[1] for row in db.execute("PRAGMA table_info(content)")]:
-                db.execute("ALTER TABLE content ADD COLUMN private TEXT NOT NULL DEFAULT ''")
+            for table, column, kind in _ADDED:
+                if column not in [row[1] for row in db.execute(f"PRAGMA table_info({table})")]:
+                    db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
+            StateBook(db).make_secret()
             db.execute("COMMIT")
-        write_format(folder, 4)
+        write_format(folder, 5)
     return told
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from vedette.edges.book import StateBook
 from vedette.edges.state import read_state
 from vedette.facts import Site
+from vedette.ring.concealment import Concealed
 from vedette.ring.orders import Place
 
 __all__ = ["Known", "News", "NewsView"]
@@ -105,10 +106,12 @@ class NewsView:
         with read_state(self._folder) as db:
             return int(db.execute("SELECT count(*) FROM news WHERE seq > ?", (after,)).fetchone()[0])
 
-    def sites(self) -> list[Site]:
-        """The operator's sites."""
+    def rules(self) -> tuple[list[Site], Concealed]:
+        """The operator's sites, and what is not to be shown."""
         with read_state(self._folder) as db:
-            return [row.site for row in StateBook(db).sites()]
+            book = StateBook(db)
+            concealed = Concealed.of((row.kind, row.value) for row in book.search_rules())
+            return [row.site for row in book.sites()], concealed
 
 
 def _known(db: sqlite3.Connection, ids: Sequence[int]) -> dict[int, Known]:

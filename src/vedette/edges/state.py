@@ -41,7 +41,7 @@ __all__ = [
     "said_plainly",
 ]
 
-FORMAT = 4
+FORMAT = 5
 SKETCHES_AT_ONCE = 10_000
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -110,6 +110,7 @@ def open_state(folder: Path, owner: str, now_s: float) -> State:
             _prepare(db, folder)
             epoch = _take_over(db, owner, now_s)
             book = StateBook(db)
+            book.make_secret()
             clean = book.life("end") in {None, "clean"}
             book.set_life("end", "running")
             db.execute("COMMIT")
@@ -158,7 +159,7 @@ def read_state(folder: Path) -> Iterator[sqlite3.Connection]:
 def _open_to_read(folder: Path) -> sqlite3.Connection:
     if not (folder / "format").exists():
         raise StoreError(f"{folder} is no data folder: name one with --data")
-    if check_format(folder) in {1, 2, 3}:
+    if check_format(folder) in {1, 2, 3, 4}:
         with hold(folder):
             bring_up_to_date(folder, check_format(folder))
     return sqlite3.connect(f"{(folder / 'state.db').resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)

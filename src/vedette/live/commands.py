@@ -13,16 +13,18 @@ from vedette.discover.scope import refusal, site_of
 from vedette.edges.state import State
 from vedette.edges.url_store import Waits
 from vedette.errors import SiteError, VedetteError
-from vedette.facts import origin_of
-from vedette.live.search_orders import SearchOrder, carry_out_search
+from vedette.facts import Refusal, origin_of
+from vedette.live.concealing import blocked_domains
+from vedette.live.orders import carry_out, changes_sites
 from vedette.live.settings import LiveSettings, rules_for
-from vedette.live.site_orders import SiteOrder, carry_out
+from vedette.ring.concealment import lies_in
 from vedette.ring.keep import Keeper
 from vedette.ring.ports import Fate, PageRow
+from vedette.web.orders import AddSite, FetchNow, Order
 
 __all__ = ["Call", "Desk", "Verb", "numbers"]
 
-Verb = Literal["status", "stop", "explain", "fetch", "fetched", "sites", "keys", "rules"]
+Verb = Literal["status", "stop", "explain", "fetch", "fetched", "hosts", "order"]
 Reply = dict[str, object]
 
 RATE_OVER_S = 60.0
@@ -72,9 +74,8 @@ class Desk:
             "explain": self._explain,
             "fetch": self._fetch,
             "fetched": self._fetched,
-            "sites": self._sites,
-            "keys": self._searching,
-            "rules": self._searching,
+            "hosts": self._hosts,
+            "order": self._order,
         }
 
     def answer(self, call: Call, now_s: float) -> Reply:
@@ -90,7 +91,7 @@ class Desk:
 
     def sites_are_new(self, now_s: float) -> None:
         """The state's sites have changed: keeper and workers go by them from now on."""
-        rules = rules_for(self._settings, self._state.book.sites())
+        rules = rules_for(self._settings, self._state.book.sites(), blocked_domains(self._state))
         self.recalled = self._keeper.ruled(rules, self._state.urls.names_with_work(), now_s)
         self.sites_changed = True
 
@@ -128,6 +129,11 @@ class Desk:
             return {"standing": "waiting", "front": standing.front, "ahead": standing.ahead}
         return {"standing": standing.name.lower() if isinstance(standing, Fate) else "leased"}
 
+    def _hosts(self, now_s: float, most: int = 200) -> Reply:
+        """Hosts with something to do, those in trouble first."""
+        rows, total = self._keeper.host_standings(now_s, most)
+        return {"now_s": now_s, "hosts": [row._asdict() for row in rows], "total": total}
+
     def _fetch(self, now_s: float, urls: list[str]) -> Reply:
         """URLs to be fetched next; all of them or none."""
         spelt = [self._spelt(url) for url in urls]
@@ -142,6 +148,8 @@ class Desk:
     def _spelt(self, url: str) -> str:
         """The spelling under which a site takes the URL."""
         rules = self._keeper.rules
+        if lies_in(origin_of(url).host, rules.blocked):
+            raise SiteError(f"{url} is {Refusal.BLOCKED}: take the block back first")
         if (own := self._keeper.sited(url)) is not None:
             return own
         paused = site_of(url, rules.paused)
@@ -167,13 +175,17 @@ class Desk:
         host = self._keeper.host_of_wish(id_)
         return self._keeper.wait_of(host, now_s)[0] if host else ""
 
-    def _sites(self, now_s: float, order: SiteOrder) -> Reply:
-        done = carry_out(order, self._state, now_s)
-        self.sites_are_new(now_s)
-        return {"done": done}
-
-    def _searching(self, now_s: float, order: SearchOrder) -> Reply:
-        return {"done": carry_out_search(order, self._state, now_s)}
+    def _order(self, now_s: float, order: Order, who: str) -> Reply:
+        """Carried out as a whole: each order checks what it needs before it writes anything."""
+        is_of_sites = changes_sites(order, self._state)
+        if isinstance(order, FetchNow):
+            self._fetch(now_s, list(order.urls))
+        done = carry_out(order, self._state, now_s, who)
+        if is_of_sites:
+            self.sites_are_new(now_s)
+        if isinstance(order, AddSite) and order.asked_s is not None:
+            self._keeper.rest(origin_of(order.site.start).host, order.asked_s)
+        return {"done": done.words, "action": done.action}
 
 
 def _page(page: PageRow) -> Reply:

@@ -104,7 +104,7 @@ class Indexer:
 
     def _rule(self) -> None:
         self._ruled_s = time.monotonic()
-        self.builder.ruled(self._view.sites())
+        self.builder.ruled(*self._view.rules())
 
 
 def open_indexer(folder: Path, clock: Clock) -> Indexer:

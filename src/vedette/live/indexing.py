@@ -28,6 +28,7 @@ from vedette.facts import Failure, Site, fingerprint
 from vedette.index.fields import Entry, access_of, document_of, forms_of, numbers
 from vedette.index.stored import Stored, pack, unpack
 from vedette.index.titles import called
+from vedette.ring.concealment import NOTHING_CONCEALED, Concealed
 from vedette.ring.indexing import Standing, left_out
 from vedette.ring.links import Links
 from vedette.ring.orders import Errand, Fetched
@@ -53,12 +54,14 @@ class Builder:
         self.pending = self.taken = 0
         self._earlier = earlier
         self._ruled: list[Site] = []
+        self._concealed = NOTHING_CONCEALED
         self._sites = SiteIndex(())
         self._links = Links(self._sites)
         self._documents: PdfReader[int] = PdfReader()
 
-    def ruled(self, sites: Sequence[Site]) -> None:
-        """The operator's sites: what they overrule, and how their links are read."""
+    def ruled(self, sites: Sequence[Site], concealed: Concealed = NOTHING_CONCEALED) -> None:
+        """The operator's sites: what they overrule, and how their links are read; and what is not to be shown."""
+        self._concealed = concealed
         if self._ruled == list(sites):
             return
         self._ruled = list(sites)
@@ -117,7 +120,13 @@ class Builder:
         named = resolve(page.canonical, page.url) if page.canonical else None
         elsewhere = bool(named) and named != page.url and self._can_stand_for(page, str(named))
         standing = Standing(
-            page.status, page.kind, page.group is not None, page.objections, page.marks, named=elsewhere
+            page.status,
+            page.kind,
+            page.group is not None,
+            page.objections,
+            page.marks,
+            named=elsewhere,
+            concealed=self._concealed.why(page.url),
         )
         return left_out(standing, site.overrule if site else (), now_s)
 

@@ -27,6 +27,7 @@ from vedette.edges.warc import drop_tail
 from vedette.facts import Origin
 from vedette.fetch.robots_state import RobotsState, Standing
 from vedette.live.commands import Call, Desk
+from vedette.live.concealing import blocked_domains
 from vedette.live.housekeeping import Chores
 from vedette.live.settings import LiveSettings, rules_for, schedule_for
 from vedette.ring.copies import LESSONS, Copies
@@ -90,7 +91,7 @@ class KeeperProcess:
         self.clock = settings.clock
         self.state = state
         _name_sites(settings, state)
-        rules = rules_for(settings, state.book.sites())
+        rules = rules_for(settings, state.book.sites(), blocked_domains(state))
         copies = Copies(state.bands, state.book, state.urls, state.book.life(LESSONS) or "")
         self.keeper = Keeper(rules, state.urls, state.book, schedule_for(settings), copies, settings.workers)
         self.desk = Desk(settings, state, self.keeper)

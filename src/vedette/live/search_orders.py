@@ -1,82 +1,23 @@
 """What the operator does for those who search: keys that are given out and revoked, and rules for single queries.
 
-The same orders, whether a running keeper carries them out or the command line. What was done is written into the
-state's log of actions. A secret is never in an order: of a key only the digest is kept, here as everywhere.
+Each tells what was done, and the orders that take it back. Of a key only the digest is kept, here as everywhere.
 """
 
 import difflib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from vedette.config import format_rate, parse_rate
-from vedette.edges.book import Action
 from vedette.edges.search_book import KeyRow, RuleRow
 from vedette.edges.state import State
 from vedette.errors import StoreCorrupt, UsageError, VedetteError
+from vedette.live.concealing import OF_DOMAINS, rules_changed
 from vedette.web.keys import Key
+from vedette.web.orders import AddRules, NewKey, Order, RemoveRules, RestoreKey, RevokeKey, Rule
 
-__all__ = [
-    "KINDS",
-    "AddRules",
-    "NewKey",
-    "RemoveRule",
-    "RevokeKey",
-    "Rule",
-    "RuleKind",
-    "SearchOrder",
-    "carry_out_search",
-    "key_of",
-    "row_of",
-]
+__all__ = ["SearchOrder", "carry_out_search", "key_of", "row_of"]
 
-RuleKind = Literal["synonym", "pin", "hide"]
-KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule for one query: another word for it, or a URL that it always or never shows."""
-
-    kind: RuleKind
-    query: str
-    value: str
-
-    def __str__(self) -> str:
-        if self.kind == "synonym":
-            return f'"{self.query}" and "{self.value}" mean the same'
-        return f'"{self.query}" {"shows" if self.kind == "pin" else "hides"} {self.value}'
-
-
-@dataclass(frozen=True, slots=True)
-class NewKey:
-    """A key under a name that no valid key has."""
-
-    row: KeyRow
-
-
-@dataclass(frozen=True, slots=True)
-class RevokeKey:
-    """A key opens nothing from now on."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class AddRules:
-    """Rules besides those that are there."""
-
-    rules: tuple[Rule, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RemoveRule:
-    """A rule holds no more."""
-
-    rule: Rule
-
-
-SearchOrder = NewKey | RevokeKey | AddRules | RemoveRule
+SearchOrder = NewKey | RevokeKey | RestoreKey | AddRules | RemoveRules
 
 
 def key_of(row: KeyRow) -> Key:
@@ -105,51 +46,65 @@ def row_of(key: Key) -> KeyRow:
     return KeyRow(key.name, key.hash.hex(), settings, key.created_s, key.revoked_s)
 
 
-def carry_out_search(order: SearchOrder, state: State, now_s: float) -> str:
-    """Write it into the state, as one change that the caller commits; what was done, in one line."""
-    if not state.db.in_transaction:
-        state.db.execute("BEGIN IMMEDIATE")
-    if isinstance(order, NewKey | RevokeKey):
-        what, done = "keys", _changed_key(order, state, now_s)
-    elif isinstance(order, AddRules):
-        what, done = "rules", _add_rules(order.rules, state, now_s)
-    else:
-        what, done = "rules", _remove_rule(order.rule, state)
-    state.book.log_action(Action(now_s, f"{what}: {done}"))
-    return done
-
-
-def _changed_key(order: NewKey | RevokeKey, state: State, now_s: float) -> str:
-    rows = {row.name: row for row in state.book.reader_keys()}
+def carry_out_search(order: SearchOrder, state: State, now_s: float) -> tuple[str, tuple[Order, ...]]:
+    """Write it into the state; what was done, in one line, and the orders that take it back."""
     if isinstance(order, NewKey):
-        return _new_key(order.row._replace(created_s=now_s, revoked_s=None), rows.get(order.row.name), state)
-    if order.name not in rows:
-        raise UsageError(f'there is no key "{order.name}"; {_advice(order.name, rows)}')
-    if rows[order.name].revoked_s is not None:
-        raise UsageError(f'the key "{order.name}" is revoked already')
-    state.book.keep_reader_key(rows[order.name]._replace(revoked_s=now_s))
-    return f'revoked the key "{order.name}"'
+        return _new_key(order.row._replace(created_s=now_s, revoked_s=None), state)
+    if isinstance(order, RevokeKey | RestoreKey):
+        return _turned(order, state, now_s)
+    if isinstance(order, AddRules):
+        return _add_rules(order.rules, state, now_s)
+    return _remove_rules(order.rules, state)
 
 
-def _new_key(row: KeyRow, before: KeyRow | None, state: State) -> str:
+def _new_key(row: KeyRow, state: State) -> tuple[str, tuple[Order, ...]]:
     """The name of a revoked key may be given again; it is another key then."""
-    if before is not None and before.revoked_s is None:
+    if any(key.name == row.name and key.revoked_s is None for key in state.book.reader_keys()):
         raise UsageError(
             f'there is a key "{row.name}" already: revoke it first ("vedette keys revoke {row.name}"), or take another '
             "name"
         )
     state.book.keep_reader_key(row)
-    return f'made the key "{row.name}" for {" and ".join(key_of(row).scopes)}'
+    return f'made the key "{row.name}" for {" and ".join(key_of(row).scopes)}', (RevokeKey(row.name),)
 
 
-def _add_rules(rules: Sequence[Rule], state: State, now_s: float) -> str:
-    """Two words that mean the same are kept once, whichever was named first."""
-    kept = {_pair(row.kind, row.query, row.value) for row in state.book.search_rules()}
+def _turned(order: RevokeKey | RestoreKey, state: State, now_s: float) -> tuple[str, tuple[Order, ...]]:
+    """A key opens nothing any more, or again what it did."""
+    rows = {row.name: row for row in state.book.reader_keys()}
+    is_out = isinstance(order, RevokeKey)
+    if order.name not in rows:
+        raise UsageError(f'there is no key "{order.name}"; {_advice(order.name, rows)}')
+    if (rows[order.name].revoked_s is not None) is is_out:
+        raise UsageError(f'the key "{order.name}" is {"revoked already" if is_out else "not revoked"}')
+    state.book.keep_reader_key(rows[order.name]._replace(revoked_s=now_s if is_out else None))
+    if is_out:
+        return f'revoked the key "{order.name}"', (RestoreKey(order.name),)
+    return f'the key "{order.name}" opens again what it did', (RevokeKey(order.name),)
+
+
+def _add_rules(rules: Sequence[Rule], state: State, now_s: float) -> tuple[str, tuple[Order, ...]]:
+    """Two words that mean the same are kept once, whichever was named first; of a domain the last word counts."""
+    rows = state.book.search_rules()
+    kept = {_pair(row.kind, row.query, row.value) for row in rows}
     new = {pair: rule for rule in rules if (pair := _pair(rule.kind, rule.query, rule.value)) not in kept}
+    domains = {rule.value for rule in new.values() if rule.kind in OF_DOMAINS}
+    gone = tuple(
+        Rule(row.kind, row.query, row.value)  # type: ignore[arg-type]  # as it was kept
+        for row in rows
+        if row.kind in OF_DOMAINS and row.value in domains
+    )
+    for rule in gone:
+        state.book.drop_search_rule(rule.kind, rule.query, rule.value)
     for rule in new.values():
         state.book.keep_search_rule(RuleRow(rule.kind, rule.query, rule.value, now_s))
+    rules_changed((*gone, *new.values()), state)
+    inverse = (*((RemoveRules(tuple(new.values())),) if new else ()), *((AddRules(gone),) if gone else ()))
+    return _added(rules, new.values()), inverse
+
+
+def _added(rules: Sequence[Rule], new: Collection[Rule]) -> str:
     if len(rules) == 1:
-        return f"{'added' if new else 'there already'}: {rules[0]}"
+        return f"{'from now on' if new else 'there already'}: {rules[0]}"
     if len(new) == len(rules):
         return f"added {len(new)} rules"
     return f"added {len(new)} of {len(rules)} rules; the others were there"
@@ -159,13 +114,16 @@ def _pair(kind: str, query: str, value: str) -> tuple[str, ...]:
     return (kind, *(sorted((query, value)) if kind == "synonym" else (query, value)))
 
 
-def _remove_rule(rule: Rule, state: State) -> str:
-    spellings = [(rule.query, rule.value)]
-    if rule.kind == "synonym":
-        spellings.append((rule.value, rule.query))
-    if not any(state.book.drop_search_rule(rule.kind, *spelling) for spelling in spellings):
-        raise UsageError(f'there is no such rule ({rule}); "vedette rules list" shows them')
-    return f"removed: {rule}"
+def _remove_rules(rules: Sequence[Rule], state: State) -> tuple[str, tuple[Order, ...]]:
+    for rule in rules:
+        spellings = [(rule.query, rule.value)]
+        if rule.kind == "synonym":
+            spellings.append((rule.value, rule.query))
+        if not any(state.book.drop_search_rule(rule.kind, *spelling) for spelling in spellings):
+            raise UsageError(f'there is no such rule ({rule}); "vedette rules list" shows them')
+    rules_changed(rules, state)
+    done = f"no longer: {rules[0]}" if len(rules) == 1 else f"removed {len(rules)} rules"
+    return done, (AddRules(tuple(rules)),)
 
 
 def _advice(name: str, known: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,14 @@ import numpy as np
 from vedette.edges.book import StateBook
 from vedette.edges.clock import Clock
 from vedette.edges.generations import Generations
+from vedette.edges.index_book import page_known
 from vedette.edges.replay import Old, body_of
 from vedette.edges.search_book import KeyRow, RuleRow
 from vedette.edges.state import database_said_plainly, read_state
 from vedette.edges.warc import Place
 from vedette.edges.warc_reading import read_place
 from vedette.errors import StoreError
-from vedette.facts import Failure, Site, origin_of
+from vedette.facts import Failure, Site, fingerprint, origin_of
 from vedette.index.fields import PUBLIC
 from vedette.index.retrieval import All, OneOf, Term
 from vedette.index.retrieval import Any as AnyOf
@@ -35,6 +36,8 @@ __all__ = ["FolderSearch"]
 LOOK_EVERY_S = 0.25
 STATE_EVERY_S = 1.0
 COUNT_EVERY_S = 3.0
+FAVOUR_EVERY_S = 10.0
+FAVOURS = {"raise": 1.0, "lower": -1.0}
 MOST_ENDINGS = 50
 MOST_ID = 1 << 40
 MOST_SIMILAR = 50
@@ -81,6 +84,9 @@ class FolderSearch:
         self._rules = Rules()
         self._overviews: dict[tuple[str, ...], tuple[float, Overview]] = {}
         self._keys: list[KeyRow] = []
+        self._said: dict[str, float] = {}
+        self._favoured: dict[int, float] = {}
+        self._favoured_s = float("-inf")
 
     # the port
 
@@ -142,6 +148,15 @@ class FolderSearch:
             charset,
             stored.body if stored.kind != "html" else "",
         )
+
+    def find(self, url: str, allowed: tuple[str, ...]) -> int | None:
+        """By its fingerprint, which two URLs might share: so the URL itself is compared, too."""
+        shelf = self._look()
+        id_ = page_known(shelf.generation, fingerprint(url)) if shelf else 0
+        if shelf is None or not self._may_see(shelf, id_, allowed):
+            return None
+        stored = shelf.table.stored(id_)
+        return id_ if stored is not None and stored.url == url else None
 
     def similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[Result, ...]:
         """Its group of copies, those left out of the index too."""
@@ -210,12 +225,23 @@ class FolderSearch:
                 book = StateBook(db)
                 self._sites = tuple(row.site for row in book.sites())
                 self._keys = book.reader_keys()
-                rules = rules_of(book.search_rules())
+                rows = book.search_rules()
+                rules = rules_of(rows)._replace(favoured=self._favours(rows, db))
         except StoreError:  # it is just being made; what is at hand stays
             return
         if rules != self._rules and self._shelf is not None:
             self._rules = rules
             self._searcher = Searcher(self._shelf, rules)
+
+    def _favours(self, rows: Sequence[RuleRow], db: sqlite3.Connection) -> Mapping[int, float]:
+        """Hosts that the operator raised or lowered, by number; there may be many, so that is done now and then."""
+        said = {row.value: FAVOURS[row.kind] for row in rows if row.kind in FAVOURS}
+        wall_s = time.monotonic()
+        if said != self._said or (said and wall_s - self._favoured_s >= FAVOUR_EVERY_S):
+            self._said, self._favoured_s = said, wall_s
+            hosts = db.execute("SELECT id, name FROM host").fetchall() if said else []
+            self._favoured = {id_: said[near] for id_, name in hosts if (near := _nearest(name, said)) is not None}
+        return self._favoured
 
     def _ask(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """Something of the state as it is now."""
@@ -267,6 +293,15 @@ class FolderSearch:
         if not 0 <= id_ < MOST_ID or not shelf.has(id_):
             return False
         return shelf.access(np.array([id_]))[0] in {PUBLIC, *allowed}
+
+
+def _nearest(host: str, domains: Mapping[str, float]) -> str | None:
+    """The domain of these that a host belongs to most closely."""
+    while host not in domains:
+        _, dot, host = host.partition(".")
+        if not dot:
+            return None
+    return host
 
 
 def rules_of(rows: Sequence[RuleRow]) -> Rules:

@@ -1,11 +1,20 @@
-"""The server process: pages and API over a data folder. It reads beside the others, and goes on while they restart."""
+"""The server process: pages, API and console over a data folder. It goes on while the others restart."""
 
+import os
+
+from vedette.edges.slate_log import SlateLog, day_salt
+from vedette.live.operating import FolderOperator
 from vedette.live.search_orders import key_of
 from vedette.live.searching import FolderSearch
 from vedette.live.settings import LiveSettings
+from vedette.live.site_desk import FolderSiteDesk
+from vedette.live.watching import FolderWatch
 from vedette.web.app import make_app
+from vedette.web.console.routes import ConsoleParts
+from vedette.web.keys import Key
 from vedette.web.look import Look
 from vedette.web.serving import run_server as run_app
+from vedette.web.slates import Recording
 
 __all__ = ["run_server"]
 
@@ -13,8 +22,8 @@ __all__ = ["run_server"]
 def run_server(settings: LiveSettings) -> int:
     """The life of the server process; it ends when it is told to."""
     assert settings.listener is not None
-    serve = settings.config.serve
-    search = FolderSearch(settings.folder, settings.clock, demo=settings.demo)
+    serve, folder = settings.config.serve, settings.folder
+    search = FolderSearch(folder, settings.clock, demo=settings.demo)
     look = Look(
         name=serve.name,
         address=serve.address,
@@ -22,6 +31,19 @@ def run_server(settings: LiveSettings) -> int:
         contact=settings.config.crawl.contact,
         demo=settings.demo,
     )
-    app = make_app(search, serve, look, keys=lambda: [key_of(row) for row in search.reader_keys()])
-    run_app(app, settings.listener)
+    operator = FolderOperator(folder)
+    recording = Recording(
+        SlateLog(folder, f"server-{os.getpid()}"),
+        operator.secret(),
+        lambda day: day_salt(folder, day),
+        search.now_s,
+        keep_days=serve.keep_slates_days,
+    )
+    watch = FolderWatch(folder, settings.clock, settings.config)
+    console = ConsoleParts(operator, watch, FolderSiteDesk(settings))
+
+    def keys() -> list[Key]:
+        return [key_of(row) for row in search.reader_keys()]
+
+    run_app(make_app(search, serve, look, keys, recording=recording, console=console), settings.listener)
     return 0

@@ -47,16 +47,18 @@ class LiveSettings:
     demo: bool = False
 
 
-def rules_for(settings: LiveSettings, sites: list[SiteRow]) -> Rules:
-    """The keeper's rules, from settings and the sites of the state."""
+def rules_for(settings: LiveSettings, sites: list[SiteRow], blocked: frozenset[str] = frozenset()) -> Rules:
+    """The keeper's rules, from settings, the sites of the state, and the domains that are blocked."""
     crawl = settings.config.crawl
     named = {site.start for site in settings.sites}
     active = [not row.paused and (settings.forever or row.site.start in named) for row in sites]
     return Rules(
         sites=tuple(row.site for row, runs in zip(sites, active, strict=True) if runs),
         paused=tuple(row.site for row, runs in zip(sites, active, strict=True) if not runs),
+        blocked=blocked,
         delay_s=crawl.delay_s,
         address_delay_s=crawl.address_delay_s,
+        budget_per_s=crawl.budget.requests / crawl.budget.per_s,
         allow_public=bool(crawl.contact),
         allow_private=settings.allow_private,
         detours=settings.detours,

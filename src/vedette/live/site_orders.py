@@ -1,22 +1,22 @@
 """What the operator does to his sites: the same orders, whether a running keeper carries them out or the command line.
 
-An order is checked as a whole before anything is written, and what was done is written into the state's log of actions.
-Secrets are never in an order: a site only names the place where they are.
+An order is checked as a whole before anything is written. Each tells what was done, and the orders that take it back.
 """
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from vedette.discover.scope import SiteIndex, in_scope
-from vedette.edges.book import Action, SiteRow
+from vedette.edges.book import SiteRow
 from vedette.edges.state import State
 from vedette.edges.state_view import StateView
 from vedette.errors import SiteError
 from vedette.facts import Overrule, Refusal, Site, origin_of, partition_of
+from vedette.web.orders import AddSite, ImportSites, Order, PauseSite, RemoveSite, SetSite
 
-__all__ = ["AddSite", "ImportSites", "PauseSite", "RemoveSite", "SetSite", "SiteOrder", "carry_out"]
+__all__ = ["SiteOrder", "carry_out_site"]
 
 LAST_FRONT = 7
 AT_ONCE = 500
@@ -25,53 +25,13 @@ AT_ONCE = 500
 OVERRULED: Mapping[Overrule, Refusal] = {"trap": Refusal.TRAP, "copy": Refusal.COPY}
 
 
-@dataclass(frozen=True, slots=True)
-class AddSite:
-    """A site that is not there yet."""
-
-    site: Site
-
-
-@dataclass(frozen=True, slots=True)
-class SetSite:
-    """Other settings for a site: fields of ``facts.Site`` with their new values, and as they were typed."""
-
-    start: str
-    changes: Mapping[str, object]
-    typed: str
-
-
-@dataclass(frozen=True, slots=True)
-class PauseSite:
-    """Nothing is asked of a site until it is resumed; or it is."""
-
-    start: str
-    paused: bool
-
-
-@dataclass(frozen=True, slots=True)
-class RemoveSite:
-    """A site is no longer crawled; its pages stay unless they are to go as well."""
-
-    start: str
-    with_pages: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ImportSites:
-    """Sites as they were written out: those that are there get these settings, the others are added."""
-
-    sites: tuple[tuple[Site, bool], ...]
-
-
 SiteOrder = AddSite | SetSite | PauseSite | RemoveSite | ImportSites
 
 
-def carry_out(order: SiteOrder, state: State, now_s: float) -> str:
-    """Write it into the state, as one change that the caller commits; what was done, in one line."""
-    if not state.db.in_transaction:
-        state.db.execute("BEGIN IMMEDIATE")
+def carry_out_site(order: SiteOrder, state: State, now_s: float) -> tuple[str, tuple[Order, ...]]:
+    """Write it into the state; what was done, in one line, and the orders that take it back."""
     rows = {row.site.start: row for row in state.book.sites()}
+    inverse = _inverse(order, rows)
     if isinstance(order, AddSite):
         done = _add(order, state, rows, now_s)
     elif isinstance(order, ImportSites):
@@ -83,15 +43,33 @@ def carry_out(order: SiteOrder, state: State, now_s: float) -> str:
     _reconsider(state)
     done += _overrule(state, rows)
     _judge_again(state, rows)
-    state.book.log_action(Action(now_s, f"sites: {done}"))
-    return done
+    return done, inverse
+
+
+def _inverse(order: SiteOrder, rows: Mapping[str, SiteRow]) -> tuple[Order, ...]:
+    """What takes it back; an order that will be refused needs nothing."""
+    if isinstance(order, ImportSites):
+        there = [rows[site.start] for site, _ in order.sites if site.start in rows]
+        new = [RemoveSite(site.start, with_pages=True) for site, _ in order.sites if site.start not in rows]
+        return (*((ImportSites(tuple((row.site, row.paused) for row in there)),) if there else ()), *new)
+    if isinstance(order, AddSite):
+        return (RemoveSite(order.site.start, with_pages=True),)
+    row = rows.get(order.start)
+    if row is None:
+        return ()
+    if isinstance(order, RemoveSite):
+        return (AddSite(row.site, paused=row.paused),)
+    if isinstance(order, PauseSite):
+        return (PauseSite(order.start, paused=row.paused),)
+    before = {field: getattr(row.site, field) for field in order.changes}
+    return (SetSite(order.start, before, "settings back"),)
 
 
 def _add(order: AddSite, state: State, rows: Mapping[str, SiteRow], now_s: float) -> str:
     start = order.site.start
     if start in rows:
         raise SiteError(f'{start} is there already: change it with "vedette sites set {start} …"')
-    state.book.keep_site(SiteRow(order.site, paused=False, added_s=now_s))
+    state.book.keep_site(SiteRow(order.site, paused=order.paused, added_s=now_s))
     return f"added {start}{_confirmed(order.site)}"
 
 

@@ -1,4 +1,4 @@
-"""The supervised tree: one keeper, some workers, an indexer, perhaps a server. A dead one is started again.
+"""The supervised tree: one keeper, some workers, an indexer, perhaps servers with a recorder. Dead ones start again.
 
 The end of the parent ends them all.
 
@@ -80,6 +80,7 @@ class Tree:
         ]
         self._children.append(_Child("indexer", lambda: _index(settings), ends_by_signal=True))
         if settings.listener is not None:
+            self._children.append(_Child("recorder", lambda: _record(settings), ends_by_signal=True))
             self._children += self._servers(settings, settings.listener)
         self.tend()
 
@@ -200,6 +201,12 @@ def _index(settings: LiveSettings) -> int:
     from vedette.live.index_process import run_indexer  # the index is needed in this process alone
 
     return run_indexer(settings)
+
+
+def _record(settings: LiveSettings) -> int:
+    from vedette.live.recorder import run_recorder  # so is what people did with results
+
+    return run_recorder(settings)
 
 
 def _serve(settings: LiveSettings, counts: str) -> int:

@@ -83,6 +83,7 @@ class Chooser:
         self._put_back = put_back
         self._thrift = thrift
         self._held: list[tuple[int, Held]] = []
+        self._unpaid_s = inf
         self.instead: list[Named] = []
         self._draws = 0
         self._fronts: dict[tuple[OrderName, int], int] = {}
@@ -108,11 +109,19 @@ class Chooser:
             self._ask_robots(host, unknown)
             self._pause(host, wait_s or 0.0)
             return ()
+        most = self._affordable(host, now_s, most)
+        if host.short_of and not self._hosts.to_grant(host):
+            self._pause(host, 0.0)
+            return ()
+        self._unpaid_s, looked = inf, 0
         for _ in range(LOOKS):
             wanted, leased = self._drawn(host, worker, until_s, most)
             given, later = self._judged(host, leased, worker, now_s)
+            looked += len(leased)
             if given or host.robots_wait or len(leased) < max(wanted, 1):
                 break
+        if self._unpaid_s < inf:
+            later.append(self._paid_s(host, looked, now_s))
         if given or not later:
             self._pause(host, 0.0)
         else:
@@ -138,6 +147,30 @@ class Chooser:
     def _pause(self, host: KeptHost, until_s: float) -> None:
         host.paused_s = until_s
         host.robots_trouble = self._hosts.files.why(host) if until_s else ""
+
+    def _affordable(self, host: KeptHost, now_s: float, most: int | None) -> int | None:
+        """How many pages the fetch budget leaves to a host in this turn; where none are left, it stands in line."""
+        budget = self._hosts.budget
+        if budget is None:
+            return most
+        sites = [site.start for site in self._hosts.sites.of_host(host.name)]
+        offer = budget.offer(sites, now_s)
+        if not offer:
+            budget.wait(host, sites, now_s)
+        return offer if most is None else min(offer, most)
+
+    def _pays(self, host: KeptHost, id_: int, site: Site, now_s: float) -> bool:
+        """Whether the fetch budget has a page left for the URL's site, which is taken then."""
+        budget = self._hosts.budget
+        if budget is None or budget.take(site.start, now_s, at_once=id_ in host.wishes):
+            return True
+        self._unpaid_s = min(self._unpaid_s, budget.ready_s(site.start))
+        return False
+
+    def _paid_s(self, host: KeptHost, looked: int, now_s: float) -> float:
+        """When to look again at a host where one site of several has nothing left; others may, further back."""
+        seen_all = self._urls.waiting(host.id) <= looked
+        return self._unpaid_s if seen_all else now_s + self._hosts.rules.ahead_s
 
     def _ask_robots(self, host: KeptHost, origins: Iterable[Origin]) -> None:
         for origin in origins:
@@ -240,7 +273,8 @@ class Chooser:
     ) -> Errand | None:
         """The errand for a URL that may be asked for, unless it is not worth a first fetch."""
         id_, url = one.leased.id, one.leased.url
-        if copy.row is None and id_ not in host.wishes:
+        unseen = copy.row is None and id_ not in host.wishes
+        if unseen:
             judged = self._thrift.judged(url, site)
             if isinstance(judged, Held):
                 self._held.append((id_, judged))
@@ -250,6 +284,10 @@ class Chooser:
                 if judged.instead is not None:
                     self.instead.append(Named(judged.instead, one.leased.depth, source=url))
                 return None
+        if not self._pays(host, id_, site, now_s):
+            self._put_back([id_], worker)
+            return None
+        if unseen:
             self._thrift.went(id_, url)
         return _errand(host, one, copy, self.hops.get(id_, 0), until_s)
 

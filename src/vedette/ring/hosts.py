@@ -11,6 +11,7 @@ import xxhash
 from vedette.discover.scope import SiteIndex
 from vedette.facts import Failure, Origin
 from vedette.fetch.hours import next_open_s, read_hours
+from vedette.ring.budget import Budget
 from vedette.ring.calendar import Calendar
 from vedette.ring.kept import KeptHost, Rules
 from vedette.ring.names import Lookups, detour_of
@@ -38,6 +39,7 @@ class Hosts:
         self._workers = workers
         self._quiet_until_s: dict[str, float] = {}
         self._all_quiet_until_s = 0.0
+        self.budget: Budget | None = None
         self.rule(rules)
 
     def rule(self, rules: Rules) -> None:
@@ -47,9 +49,16 @@ class Hosts:
         # Both are asked for with every page, and follow from the rules alone.
         self._delays: dict[str, float] = {}
         self._detours: dict[tuple[str, int], str | None] = {}
+        self._limit(rules)
         for host in self.by_name.values():
-            host.paused_s = 0.0
+            host.paused_s, host.short_of = 0.0, ""
             self.requeue(host)
+
+    def _limit(self, rules: Rules) -> None:
+        """What was spent under earlier rules stays spent."""
+        self.budget = (self.budget or Budget()) if rules.budget_per_s else None
+        if self.budget is not None:
+            self.budget.rule(rules)
 
     def get(self, name: str) -> KeptHost:
         """The host of this name."""
@@ -75,6 +84,11 @@ class Hosts:
         host.queued_s = None
         self.enqueue(host)
 
+    def take(self, now_s: float) -> KeptHost | None:
+        """The next host whose time has come: who waited for the fetch budget and has it comes first."""
+        released = self.budget.released(now_s) if self.budget is not None else None
+        return released or self.calendar.take(now_s)
+
     def due_s(self, host: KeptHost) -> float:
         """When it is time to look at a host: errands leave a little ahead of its time, pauses are not cut short."""
         if host.closed:
@@ -84,18 +98,24 @@ class Hosts:
 
     def next_s(self) -> float | None:
         """When there may be something to give out, or to look up, that there is not now."""
-        times = (self.calendar.next_s(), self.lookups.next_s())
+        budget_s = self.budget.next_s() if self.budget is not None else None
+        times = (self.calendar.next_s(), self.lookups.next_s(), budget_s)
         return min((time_s for time_s in times if time_s is not None), default=None)
 
     def soonest_s(self, host: KeptHost) -> float:
         """When a host may be asked, as far as is known; infinity where that depends on another host."""
         if host.robots_wait and not host.errands:
             return inf
-        return max(host.ready_s, host.paused_s, host.paused_lookup_s if host.lookup_trouble else 0.0)
+        budget_s = self.budget.next_s() if self.budget is not None and host.short_of else None
+        return max(host.ready_s, host.paused_s, host.paused_lookup_s if host.lookup_trouble else 0.0, budget_s or 0.0)
 
     def left(self) -> list[KeptHost]:
         """The hosts that somebody still wants something of, now or later."""
         return [host for host in self.by_name.values() if host.busy or host.errands or self._is_wanted(host)]
+
+    def waiting(self, host: KeptHost) -> int:
+        """How many URLs of a host wait."""
+        return self._urls.waiting(host.id)
 
     def waiting_for(self, host: KeptHost) -> bool:
         """Whether any URL of a host waits."""
@@ -111,7 +131,9 @@ class Hosts:
             return bool(host.errands)
         if host.closed or host.robots_wait or self.to_grant(host):
             return not host.robots_wait or host.closed is not None
-        return not self.rules.only_wished and len(host.out) <= self.batch(host) // 2
+        if host.short_of or self.rules.only_wished:
+            return False
+        return len(host.out) <= self.batch(host) // 2
 
     @staticmethod
     def to_grant(host: KeptHost) -> int:
@@ -191,8 +213,12 @@ class Hosts:
 
     def rests(self, host: KeptHost, now_s: float) -> None:
         """Somebody may have asked a host a moment ago, and nobody read the answer: it has its full rest first."""
+        self.answered(host, now_s, CAUTIOUS_REST_S)
+
+    def answered(self, host: KeptHost, now_s: float, least_s: float = 0.0) -> None:
+        """Somebody had an answer of a host just now: it rests as long as after any other, or longer."""
         pauses_s = (self.delay_s(host), self.files.crawl_delay_s(host) or 0.0, self.rules.address_delay_s)
-        host.ready_s = max(host.ready_s, now_s + max(*pauses_s, CAUTIOUS_REST_S))
+        host.ready_s = max(host.ready_s, now_s + max(*pauses_s, least_s))
 
     def begin(self, names: Sequence[str], robots: Iterable[Origin], now_s: float, *, clean: bool) -> None:
         """What an earlier run left; whatever address it asked last is left in peace for a moment, too."""

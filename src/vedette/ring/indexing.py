@@ -15,7 +15,8 @@ class Standing(NamedTuple):
     """What decides whether a page may be found.
 
     ``objections`` are the names of what speaks against it (``parse.worth``); ``marks`` are its owner's wishes.
-    ``named`` says that its author names another page in its place, which can be found.
+    ``named`` says that its author names another page in its place, which can be found. ``concealed`` is why the
+    operator does not want it to be shown.
     """
 
     status: int
@@ -24,6 +25,7 @@ class Standing(NamedTuple):
     objections: tuple[str, ...] = ()
     marks: str = ""
     named: bool = False
+    concealed: str = ""
 
 
 def left_out(page: Standing, overruled: Collection[str], now_s: float) -> str:
@@ -36,6 +38,8 @@ def left_out(page: Standing, overruled: Collection[str], now_s: float) -> str:
     >>> left_out(Standing(200, "page", is_read=True, objections=("spam",)), ("spam",), 0.0)
     ''
     """
+    if page.concealed:
+        return page.concealed
     if not 200 <= page.status < 300:
         return "it moved" if 300 <= page.status < 400 else f"it answered with status {page.status}"
     if page.kind not in READ or not page.is_read:

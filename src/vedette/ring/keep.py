@@ -19,12 +19,13 @@ from vedette.fetch.robots_state import RobotsSilent, RobotsState
 from vedette.order.traps import Brought
 from vedette.ring import standing
 from vedette.ring.choice import NOBODY, Chooser
+from vedette.ring.concealment import lies_in
 from vedette.ring.copies import Copies
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost, Named, Order, Rules, Tally
 from vedette.ring.links import spelt
 from vedette.ring.orders import Errand, Fetched, HostNews, Orders, Report, Result, Silent
-from vedette.ring.ports import Book, Fate, HostRow, Urls
+from vedette.ring.ports import Book, Fate, HostRow, PageRow, StrangerLink, Urls
 from vedette.ring.robots_errands import RobotsErrands
 from vedette.ring.schedule import Schedule
 from vedette.ring.thrift import RELEASED, Thrift
@@ -140,7 +141,7 @@ class Keeper:
         orders, lookups = self._news(now_s, room), self._hosts.lookups.due(now_s)
         seen: list[KeptHost] = []
         while not self._is_full() and any(free > 0 for free in room.values()):
-            host = self._hosts.calendar.take(now_s)
+            host = self._hosts.take(now_s)
             if host is None:
                 break
             seen.append(host)
@@ -182,13 +183,15 @@ class Keeper:
 
     def _is_sited(self, host: KeptHost, now_s: float) -> bool:
         """Whether a running site may have URLs there; those of paused ones wait, those of no site are refused."""
-        if self._hosts.sites.of_host(host.name):
-            return True
-        if self._hosts.paused.of_host(host.name):
-            host.paused_s = float("inf")
-            return False
+        why = Refusal.BLOCKED if lies_in(host.name, self.rules.blocked) else Refusal.OUT_OF_SCOPE
+        if why is Refusal.OUT_OF_SCOPE:
+            if self._hosts.sites.of_host(host.name):
+                return True
+            if self._hosts.paused.of_host(host.name):
+                host.paused_s = float("inf")
+                return False
         for one in self.urls.lease([host.id] * self.rules.lease_most, NOBODY, now_s):
-            self._refuse(one.id, Refusal.OUT_OF_SCOPE, str(Refusal.OUT_OF_SCOPE), NOBODY, now_s)
+            self._refuse(one.id, why, str(why), NOBODY, now_s)
         return False
 
     def _order(self, host: KeptHost, worker: int, now_s: float, until_s: float) -> Order | None:
@@ -198,6 +201,8 @@ class Keeper:
             room = None if most is None else most - self.tally.pages - self.pages_out
             pages = self._chooser.choose(host, worker, now_s, until_s, room)
         files, host.errands = host.errands, []
+        if files and self._hosts.budget is not None:
+            self._hosts.budget.took_files(len(files), now_s)
         host.asked.update({errand.robots_of: errand for errand in files if errand.robots_of})
         self.pages_out += sum(errand.id not in host.out for errand in pages)
         host.out.update((errand.id, errand) for errand in pages)
@@ -367,11 +372,25 @@ class Keeper:
             return
         ids = [result.errand.id for _, result in answers]
         self.urls.acknowledge(ids, Fate.FETCHED, worker)
-        self.book.keep_pages(list(self.schedule.rows(answers, self.book.copies(ids))))
+        earlier = self.book.copies(ids)
+        self.book.keep_pages(list(self.schedule.rows(answers, earlier)))
         results = [result for _, result in answers]
+        self._meet_strangers(results, earlier)
         groups = self.copies.keep(results)
         for result in results:
             self.thrift.came(result.errand.id, self._brought(result, groups))
+
+    def _meet_strangers(self, results: Sequence[Fetched], earlier: Mapping[int, PageRow]) -> None:
+        """Each page counts once, at its first fetch; workers do not know the sites that are paused."""
+        links = [
+            StrangerLink(host, result.errand.url, result.ended_s)
+            for result in results
+            if result.errand.id not in earlier
+            for host in result.strangers
+            if not self._hosts.paused.of_host(host)
+        ]
+        if links:
+            self.book.link_strangers(links)
 
     def _brought(self, result: Fetched, groups: Mapping[int, int]) -> Brought:
         """What a fetch was worth, for pages like it."""
@@ -446,6 +465,10 @@ class Keeper:
         """Why hosts are not being asked, and how many for each reason."""
         return standing.waits(self._hosts, now_s)
 
+    def host_standings(self, now_s: float, most: int) -> tuple[list[standing.HostStanding], int]:
+        """The hosts with something to do, those first that somebody should look at; and how many there are."""
+        return standing.listed(self._hosts, now_s, most)
+
     def wait_of(self, name: str, now_s: float) -> tuple[str, float]:
         """Why a host is not being asked for more, and when it may be asked."""
         host = self.hosts.get(name)
@@ -457,6 +480,10 @@ class Keeper:
         """What an earlier run knew of a host's pauses."""
         host = self._hosts.get(name)
         host.ready_s, host.strain, host.rest_trouble = ready_s, strain, trouble
+
+    def rest(self, name: str, asked_s: float) -> None:
+        """Somebody else had an answer of a host then: it has its rest from there."""
+        self._hosts.answered(self._hosts.get(name), asked_s)
 
     def begin(
         self,

@@ -18,13 +18,17 @@ class Rules:
     """What the operator decided.
 
     ``lease_span_s`` is how much work (world seconds of pauses) a worker is given ahead; ``ahead_s`` how long before a
-    host's time its errands are given out. ``only_wished`` fetches nothing but what somebody wishes for.
+    host's time its errands are given out. ``only_wished`` fetches nothing but what somebody wishes for. Of ``blocked``
+    domains nothing is fetched, whatever site they belong to. ``budget_per_s`` is how many pages leave at most in a
+    world second; 0 sets no limit.
     """
 
     sites: tuple[Site, ...] = ()
     paused: tuple[Site, ...] = ()
+    blocked: frozenset[str] = frozenset()
     delay_s: float = 1.0
     address_delay_s: float = 0.25
+    budget_per_s: float = 0.0
     allow_public: bool = True
     allow_private: bool = False
     detours: tuple[Detour, ...] = ()
@@ -55,7 +59,8 @@ class KeptHost:
     its own origins whose file is being asked for, wherever. ``streak`` counts pages answered in a row: a host gets more
     errands ahead as it proves good, so that hosts which hang hold few. ``wishes`` are URLs that somebody waits for:
     they come first, until they have ended. ``held`` counts URLs that are held back, by what they wait for.
-    ``detoured`` says that its address is the operator's word.
+    ``detoured`` says that its address is the operator's word. ``short_of`` says for which part of the fetch budget it
+    stands in line; empty where it does not.
     """
 
     name: str
@@ -72,6 +77,7 @@ class KeptHost:
     rest_trouble: str = ""
     robots_trouble: str = ""
     lookup_trouble: str = ""
+    short_of: str = ""
     worker: int | None = None
     out: dict[int, Errand] = field(default_factory=dict)
     asked: dict[Origin, Errand] = field(default_factory=dict)

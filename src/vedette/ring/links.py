@@ -4,14 +4,17 @@ A link is followed through three steps that cost far more than a look-up: it is 
 site that takes it, and written in that site's spelling. Their result depends on the absolute text of the link alone,
 so it is kept by that text, in two halves: when the younger is full, it becomes the older, and what nobody has asked
 for since is forgotten.
+
+Links that no site takes are not followed, but the hosts that they name can be told (``strangers``).
 """
 
+import re
 from collections.abc import Iterable
 
 from vedette.discover.copies import Learned
 from vedette.discover.normalize import normalize, resolve
 from vedette.discover.scope import SiteIndex
-from vedette.facts import Site
+from vedette.facts import Site, origin_of
 
 __all__ = ["Links", "spelt"]
 
@@ -22,6 +25,12 @@ HALF = 50_000
 LONGEST_KEPT = 500
 # A second character after "/" that makes a link lead to another host, now or once it was stripped.
 _ELSEWHERE = frozenset("/\\\t\n\r")
+# A link that names its host, and what it writes between the slashes: all that the host can depend on.
+_NAMES_HOST = re.compile(r"\s{0,9}(https?:)?//([^/\\?#]{1,300}+)(?=[/\\?#]|\Z)", re.ASCII | re.IGNORECASE)
+# The standard lets signs into hosts that no name has, some of which a shell would read: nobody is offered those.
+_HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*", re.ASCII)
+MOST_STRANGERS = 20
+MOST_HOSTS = 10_000
 
 
 class Links:
@@ -38,6 +47,7 @@ class Links:
         self._learned = learned
         self._young: dict[str, str | None] = {}
         self._old: dict[str, str | None] = {}
+        self._hosts: dict[str, str | None] = {}
 
     def within(self, hrefs: Iterable[str], base: str) -> tuple[str, ...]:
         """The URLs within the sites that these links on page ``base`` lead to, each once, in order."""
@@ -65,6 +75,36 @@ class Links:
             except KeyError:
                 found.append(self._remember(text))
         return found
+
+    def strangers(self, hrefs: Iterable[str]) -> tuple[str, ...]:
+        """The hosts that these links, which no site takes, name and that no site has; each once, the first few.
+
+        >>> links = Links(SiteIndex([Site("https://example.org/docs/", scope="prefix")]))
+        >>> links.strangers(["https://me@Example.com:8443/a", "//example.net", "https://example.org/b", "/c"])
+        ('example.com', 'example.net')
+        """
+        found: dict[str, None] = {}
+        for href in hrefs:
+            named = _NAMES_HOST.match(href)
+            host = self._stranger(named[2]) if named else None
+            if host is not None:
+                found[host] = None
+                if len(found) == MOST_STRANGERS:
+                    break
+        return tuple(found)
+
+    def _stranger(self, authority: str) -> str | None:
+        """The host in an authority, as it was written, unless a site has it; many pages name the same few."""
+        if authority not in self._hosts:
+            if len(self._hosts) >= MOST_HOSTS:
+                self._hosts.clear()
+            self._hosts[authority] = self._host_elsewhere(authority)
+        return self._hosts[authority]
+
+    def _host_elsewhere(self, authority: str) -> str | None:
+        url = resolve(f"https://{authority}/", None)
+        host = origin_of(url).host.removesuffix(".") if url is not None else ""
+        return host if _HOST.fullmatch(host) and not self.sites.of_host(host) else None
 
     def _remember(self, text: str) -> str | None:
         url = self._old[text] if text in self._old else self._follow(resolve(text, None))

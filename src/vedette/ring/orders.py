@@ -149,7 +149,10 @@ class Stop:
 
 
 class Fetched(NamedTuple):
-    """An answer, read: what the keeper needs to decide, and where the rest is archived."""
+    """An answer, read: what the keeper needs to decide, and where the rest is archived.
+
+    ``strangers`` are hosts that no site takes and that a page which is fetched for the first time links to.
+    """
 
     errand: Errand
     status: int
@@ -168,6 +171,7 @@ class Fetched(NamedTuple):
     place: Place | None = None
     robots: bytes = b""
     content: Content | None = None
+    strangers: tuple[str, ...] = ()
 
     def header(self, name: str) -> str:
         """The first value of a header by its lower-case name; empty where there is none."""

@@ -24,6 +24,7 @@ __all__ = [
     "Leased",
     "Outlinks",
     "PageRow",
+    "StrangerLink",
     "Told",
     "UrlCounts",
     "Urls",
@@ -156,6 +157,14 @@ class HostRow(NamedTuple):
     trouble: str
 
 
+class StrangerLink(NamedTuple):
+    """A page that was fetched for the first time links to a host that no site takes."""
+
+    host: str
+    page: str
+    at_s: float
+
+
 class ContentRow(NamedTuple):
     """A page with content: its group of copies, named after its first member, and what versions are compared by."""
 
@@ -212,6 +221,9 @@ class Book(Protocol):
 
     def release(self, host: int, place: str, most: int) -> Sequence[int]:
         """So many of those that wait for this; they are no longer held."""
+
+    def link_strangers(self, links: Sequence[StrangerLink]) -> None:
+        """Hosts that no site takes are linked to: they are counted, and never fetched."""
 
     def note(self, id_: int, why: str, at_s: float) -> None:
         """Why a URL was refused or could not be fetched."""

@@ -109,7 +109,7 @@ def _page(told: Fetched, answer: Answer, content_type: str, links: Links) -> Fet
     base = (resolve(page.base, answer.url) if page.base else None) or answer.url
     directives = merge(from_headers(answer.headers, PRODUCT), from_meta(page.robots_meta, PRODUCT))
     canonical = resolve(page.canonical, base) if page.canonical else None
-    found, anchors = _followed(page, base, links) if directives.follow else ((), ())
+    found, anchors, strangers = _followed(page, base, links) if directives.follow else ((), (), ())
     context = _context(told, answer, links, directives)
     content = page_content(page, decoded.text, decoded.charset, context, found, anchors)
     if canonical is not None and canonical != answer.url:
@@ -121,6 +121,7 @@ def _page(told: Fetched, answer: Answer, content_type: str, links: Links) -> Fet
         sources=links.within(page.feeds, base) if directives.follow else (),
         changed=content.change.changed if content.change else told.changed,
         content=content,
+        strangers=links.strangers(strangers) if told.errand.copy is None else (),
     )
 
 
@@ -129,17 +130,20 @@ def _context(told: Fetched, answer: Answer, links: Links, directives: Directives
     return Context(answer, told.digest, told.errand.copy, site.change if site else "main", directives)
 
 
-def _followed(page: Page, base: str, links: Links) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Where the page leads within the sites, each once, and what it calls the places."""
+def _followed(page: Page, base: str, links: Links) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
+    """Where the page leads within the sites, each once, what it calls the places, and its links that no site takes."""
     wanted = [link for link in page.links if not link.nofollow]
     targets = links.each([link.href for link in wanted], base)
     named: dict[str, str] = {}
+    elsewhere: list[str] = []
     for url, link in zip(targets, wanted, strict=True):
-        if url is not None and not named.get(url):
+        if url is None:
+            elsewhere.append(link.href)
+        elif not named.get(url):
             named[url] = link.text
     for url in links.within(_hinted(page), base):
         named.setdefault(url, "")
-    return tuple(named), tuple(named.values())
+    return tuple(named), tuple(named.values()), elsewhere
 
 
 def _hinted(page: Page) -> list[str]:

@@ -90,7 +90,7 @@ class Searcher:
         words = tuple(word for group in asked.every for part in group for word in part.words)
         pins = self._pages_at(self._rules.pins(words), access)
         found = self._permitted(found, access, self._rules.hides(words), pins)
-        weighed = weigh(found.ids, plan.wanted, self._shelf, now_s, found.known)
+        weighed = weigh(found.ids, plan.wanted, self._shelf, now_s, found.known, self._rules.favoured)
         shown = _shown(weighed, wish, pins, is_spread=not asked.sites)
         return self._slate(wish, asked, plan, found, weighed, shown)
 
@@ -281,6 +281,7 @@ def _result(stored: Stored, weighed: Weighed, row: int, wanted: Sequence[Sequenc
         score=float(weighed.scores[row]),
         why=weighed.reasons(row),
         has_copy="noarchive" not in stored.marks.split(", "),
+        features=weighed.counted(row),
     )
 
 

@@ -1,12 +1,28 @@
 """How a crawl stands, in words: whether it is over, and why hosts are not being asked."""
 
 from collections import Counter
+from heapq import nsmallest
 from math import inf
+from typing import NamedTuple
 
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost
 
-__all__ = ["ending", "waits", "why"]
+__all__ = ["HostStanding", "ending", "listed", "waits", "why"]
+
+
+class HostStanding(NamedTuple):
+    """A host with something to do: how many URLs wait, why it is not asked for more, and what is on its way.
+
+    ``ready_s`` is when it may be asked, None where that depends on others; ``trouble`` is empty where there is none.
+    """
+
+    name: str
+    waiting: int
+    why: str
+    ready_s: float | None
+    out: int
+    trouble: str
 
 
 def ending(hosts: Hosts, now_s: float, patience_s: float) -> str | None:
@@ -25,6 +41,29 @@ def waits(hosts: Hosts, now_s: float) -> dict[str, int]:
     return dict(sorted(Counter(why(host, now_s) for host in waiting).items()))
 
 
+def listed(hosts: Hosts, now_s: float, most: int) -> tuple[list[HostStanding], int]:
+    """The hosts with something to do, those in trouble first and then the longest queues; and how many there are."""
+    busy = [
+        (not host.trouble, -waiting, host.name)
+        for host in hosts.by_name.values()
+        if (waiting := hosts.waiting(host)) or host.busy or host.errands
+    ]
+    first = nsmallest(max(most, 0), busy)
+    return [_standing(hosts, hosts.by_name[name], now_s) for _, _, name in first], len(busy)
+
+
+def _standing(hosts: Hosts, host: KeptHost, now_s: float) -> HostStanding:
+    ready_s = hosts.soonest_s(host)
+    return HostStanding(
+        host.name,
+        hosts.waiting(host),
+        why(host, now_s),
+        ready_s if ready_s < inf else None,
+        len(host.out) + len(host.asked),
+        host.trouble,
+    )
+
+
 def why(host: KeptHost, now_s: float) -> str:
     """Why a host is not being asked for more."""
     if host.trouble:
@@ -35,4 +74,6 @@ def why(host: KeptHost, now_s: float) -> str:
         return "waiting for its robots.txt"
     if host.resolving:
         return "being looked up"
+    if host.short_of:
+        return host.short_of
     return "being asked" if host.busy else "resting" if host.ready_s > now_s else "waiting for a worker"

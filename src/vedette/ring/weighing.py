@@ -1,6 +1,7 @@
 """From candidates to an order with reasons: what their words say, what else is known of them, and the weights."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ STATIC: tuple[Feature, ...] = (
     Feature("popularity", "chosen by readers"),
     Feature("shallow", "a short path in the address"),
     Feature("spam", "looks like spam"),
+    Feature("favoured", "raised or lowered by the operator"),
 )
 ALL_FEATURES = FEATURES + STATIC
 _KEYS = tuple(feature.key for feature in ALL_FEATURES)
@@ -75,6 +77,12 @@ class Weighed(NamedTuple):
             if abs(added[column]) >= LEAST_SAID
         )
 
+    def counted(self, row: int) -> tuple[tuple[str, float], ...]:
+        """Every feature of a candidate that counted, however little: its short name and its value."""
+        columns = np.flatnonzero(self.contributions[row])
+        values = self.features[row, columns].tolist()
+        return tuple((_KEYS[column], value) for column, value in zip(columns.tolist(), values, strict=True))
+
     def sentence(self, row: int, words: str) -> str:
         """Why it stands where it stands."""
         added = dict(zip(_KEYS, self.contributions[row].tolist(), strict=True))
@@ -97,14 +105,22 @@ def slots_of(wanted: Sequence[Wanted], shelf: Shelf) -> list[Slot]:
     return slots
 
 
-def weigh(ids: Ints, wanted: Sequence[Wanted], shelf: Shelf, now_s: float, known: Known = NOTHING) -> Weighed:
-    """The scores of candidates for the words of a query."""
+def weigh(
+    ids: Ints,
+    wanted: Sequence[Wanted],
+    shelf: Shelf,
+    now_s: float,
+    known: Known = NOTHING,
+    favoured: Mapping[int, float] = MappingProxyType({}),
+) -> Weighed:
+    """The scores of candidates for the words of a query; the operator favours some hosts, by their numbers."""
     forward = shelf.forward(ids)
     text = features_of(forward, slots_of(wanted, shelf))
     _see_beyond(text, forward.lengths[:, _BODY] >= MOST_WORDS, ids, known)
     signals = shelf.signals(ids)
     words = [slot.words[0][0] for slot in wanted]
-    features = np.column_stack([text, *_static(text, signals, words, now_s)])
+    favours = np.array([favoured.get(host, 0.0) for host in signals.host.tolist()]) if favoured else np.zeros(len(ids))
+    features = np.column_stack([text, *_static(text, signals, words, now_s), favours])
     result = scored(features, _KEYS, WEIGHTS)
     return Weighed(ids, signals, features, result.contributions, result.scores)
 
@@ -117,7 +133,7 @@ def _see_beyond(text: Floats, is_cut: npt.NDArray[np.bool_], ids: Ints, known: K
 
 
 def _static(text: Floats, signals: Signals, words: Sequence[str], now_s: float) -> tuple[Floats, ...]:
-    """What is known of pages beside their words, in the order of ``STATIC``."""
+    """What is known of pages beside their words, in the order of ``STATIC`` but for its last."""
     wish = wants_fresh(words, signals.date_s, now_s)
     in_address, in_title, title_share = (text[:, _TEXT[key]] for key in _NAMING)
     return (

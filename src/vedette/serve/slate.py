@@ -47,6 +47,9 @@ class Result(NamedTuple):
     ``site`` is its host; ``date_s`` what the page says of its date, if anything; ``born_s`` when it was first fetched.
     ``similar`` counts pages folded under it. ``note`` is what is said beside it ("moved down: …", "pinned for this
     query"), ``sentence`` is why it stands where it stands, in words. ``has_copy`` says that a cached copy may be shown.
+
+    What is learned from later: ``features`` are the short names and values of all that counted, also of what is too
+    little to be told in ``why``; ``propensity`` is how likely it was to stand where it stands.
     """
 
     id: int
@@ -65,6 +68,8 @@ class Result(NamedTuple):
     note: str = ""
     similar: int = 0
     has_copy: bool = False
+    features: tuple[tuple[str, float], ...] = ()
+    propensity: float = 1.0  # no lots are drawn yet
 
 
 class Slate(NamedTuple):

@@ -21,13 +21,29 @@ from vedette.facts import Site
 from vedette.web.keys import PREFIX, Key, find_key
 from vedette.web.limits import address_mark
 
-__all__ = ["COOKIE", "Access", "Reader", "Refused", "allowed_sites", "is_for_programs", "path_of"]
+__all__ = [
+    "CONSOLE",
+    "COOKIE",
+    "EVENTS",
+    "OF_OPERATORS",
+    "Access",
+    "Reader",
+    "Refused",
+    "allowed_sites",
+    "is_for_programs",
+    "path_of",
+]
 
 COOKIE = "vedette_key"
+EVENTS = "/api/v1/events"
+CONSOLE = "/console"
+OF_OPERATORS = frozenset({"/api/v1/orders", "/api/v1/actions"})
 MOST_PROXIES = 16  # in a row before us
 # What a browser needs to show the sign-in page or an embedded box, what tells nothing of any page, and what the
 # owners of crawled sites look for.
-_OPEN = frozenset({"/healthz", "/signin", "/bot", "/embed.js", "/opensearch.xml", "/robots.txt", "/favicon.ico"})
+_OPEN = frozenset(
+    {"/healthz", "/signin", "/bot", "/privacy", "/embed.js", "/opensearch.xml", "/robots.txt", "/favicon.ico"}
+)
 _OPEN_FOLDER = "/static/"
 _USER = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,200}")
 
@@ -73,7 +89,7 @@ def path_of(request: Request) -> str:
 
 def is_for_programs(path: str) -> bool:
     """Whether answers under a path are for programs: a refusal is JSON there, and a key may be a parameter."""
-    return path == "/api" or path.startswith("/api/") or path in {"/healthz", "/metrics"}
+    return path == "/api" or path.startswith("/api/") or path in {"/healthz", "/metrics", "/mcp"}
 
 
 class Access:
@@ -89,7 +105,9 @@ class Access:
         """Who asks, or why they are not answered."""
         path = path_of(request)
         found = self._identified(request)
-        if path in _OPEN or path.startswith(_OPEN_FOLDER):
+        if path in OF_OPERATORS:
+            return _ordering(found, "authorization" in request.headers)
+        if path in _OPEN or path.startswith(_OPEN_FOLDER) or (_asks_itself(path) and self._is_heard(request)):
             return found if isinstance(found, Reader) else Reader()
         return found if isinstance(found, Refused) else _fitting(found, path)
 
@@ -97,7 +115,15 @@ class Access:
         """By what a reader's requests are counted together."""
         if isinstance(reader, Reader) and reader.known_by:
             return f"{reader.known_by}:{reader.name}"
-        return address_mark(self._address(request), self._salt)
+        return address_mark(self.address(request), self._salt)
+
+    def address(self, request: Request) -> str:
+        """The peer, or for whom a trusted proxy asks: the last of its list that is no trusted proxy itself."""
+        peer = _peer(request)
+        if not self._trusts(peer):
+            return peer
+        told = ",".join(request.headers.getlist("x-forwarded-for")).split(",")[-MOST_PROXIES:]
+        return next((each for each in map(str.strip, reversed(told)) if each and not self._trusts(each)), peer)
 
     def is_https(self, request: Request) -> bool:
         """Whether the reader's browser speaks https, perhaps to a proxy that speaks http to us."""
@@ -110,8 +136,12 @@ class Access:
         key = find_key(self._keys(), presented)
         return Reader(key.name, key.scopes, key.rate, key.sites, "key") if key else None
 
+    def _is_heard(self, request: Request) -> bool:
+        """Whether the request came by a way on which this server listens at all."""
+        return self.serve.access != "proxy" or self._trusts(_peer(request))
+
     def _identified(self, request: Request) -> Reader | Refused:
-        if self.serve.access == "proxy" and not self._trusts(_peer(request)):
+        if not self._is_heard(request):
             return Refused(403, "not_through_proxy", "This server answers only what comes through its proxy.")
         shown = self._shown(request)
         if shown:
@@ -140,14 +170,6 @@ class Access:
             return shown or "none"
         return request.query_params.get("key", "") if is_for_programs(path_of(request)) else ""
 
-    def _address(self, request: Request) -> str:
-        """The peer, or for whom a trusted proxy asks: the last of its list that is no trusted proxy itself."""
-        peer = _peer(request)
-        if not self._trusts(peer):
-            return peer
-        told = ",".join(request.headers.getlist("x-forwarded-for")).split(",")[-MOST_PROXIES:]
-        return next((each for each in map(str.strip, reversed(told)) if each and not self._trusts(each)), peer)
-
     def _trusts(self, address: str) -> bool:
         try:
             known = ipaddress.ip_address(address)
@@ -156,6 +178,23 @@ class Access:
         if isinstance(known, ipaddress.IPv6Address) and known.ipv4_mapped:
             known = known.ipv4_mapped
         return any(known in network for network in self._trusted)
+
+
+def _asks_itself(path: str) -> bool:
+    """What needs no reader's key because it asks for something else: a signed token, or the operator's sign-in."""
+    return path in {EVENTS, CONSOLE} or path.startswith(f"{CONSOLE}/")
+
+
+def _ordering(found: Reader | Refused, is_shown: bool) -> Reader | Refused:  # noqa: FBT001 - one of two ways
+    """Who may order: the holder of such a key, who shows it himself; no cookie does, which a browser sends unasked."""
+    if isinstance(found, Refused):
+        return found
+    if not is_shown or found.known_by != "key":
+        words = "A key with the scope admin is needed: send it in the header Authorization, as Bearer vk_…."
+        return Refused(401, "no_key", words)
+    if "admin" not in found.scopes:
+        return Refused(403, "not_for_orders", "This key may not change anything. Ask for one with the scope admin.")
+    return found
 
 
 def _fitting(reader: Reader, path: str) -> Reader | Refused:

@@ -15,10 +15,13 @@ from vedette.config import Serve
 from vedette.web.access import Access, Refused
 from vedette.web.answers import error_answer, json_answer
 from vedette.web.api import api_routes
+from vedette.web.console.routes import ConsoleParts, console_routes
+from vedette.web.events import events_route
 from vedette.web.gate import Gate, Rules, told_refusal
 from vedette.web.keys import Key
 from vedette.web.limits import Limits
 from vedette.web.look import Look
+from vedette.web.mcp_endpoint import mcp_route
 from vedette.web.metrics import Metrics, TimedSearch
 from vedette.web.openapi import described
 from vedette.web.pages import page_routes
@@ -26,6 +29,8 @@ from vedette.web.parameters import WrongParameter
 from vedette.web.ports import Search
 from vedette.web.reference import reference_route
 from vedette.web.signin import signin_route
+from vedette.web.slates import Recording, not_recording
+from vedette.web.write_api import write_routes
 
 __all__ = ["make_app"]
 
@@ -36,22 +41,32 @@ def make_app(
     look: Look,
     keys: Callable[[], Sequence[Key]] = tuple,
     clock: Callable[[], float] = monotonic,
+    recording: Recording | None = None,
+    console: ConsoleParts | None = None,
 ) -> Starlette:
-    """Everything that is served. ``keys`` is asked anew for each request, so a revoked key ends at once."""
+    """Everything that is served. ``keys`` is asked anew for each request, so a revoked key ends at once.
+
+    ``recording`` writes searches down; without it nothing is. Without ``console`` there is none.
+    """
     metrics = Metrics()
+    recorded = (recording or not_recording()).counted_by(metrics)
     access = Access(serve, keys)
     timed = TimedSearch(search, metrics)
     rules = Rules(access, Limits(clock), metrics, search.sites, look)
     description = described(look.name, look.address, __version__)
     app = Starlette(
         routes=[
-            *page_routes(timed, look),
-            *api_routes(timed),
+            *page_routes(timed, look, recorded),
+            *api_routes(timed, recorded),
+            events_route(recorded),
+            *write_routes(console.operator if console else None),
             _description_route(description),
             reference_route(description, look),
             _health_route(search),
-            metrics.route(search),
+            metrics.route(search, console.watch.latest if console else dict),
+            mcp_route(timed, serve, look, metrics.called, recorded),
             signin_route(access, look),
+            *(console_routes(console, look, access, search, clock) if console else ()),
         ],
         middleware=[Middleware(Gate, rules)],
         exception_handlers={HTTPException: _unrouted(look), WrongParameter: _wrong},
@@ -86,8 +101,10 @@ def _unrouted(look: Look) -> Callable[[Request, Exception], Response]:
     def told(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         missing = Refused(404, "not_found", "There is nothing at this address.")
+        method = Refused(405, "wrong_method", "This address answers other methods, which the header Allow names.")
         other = Refused(error.status_code, "refused", str(error.detail))
-        return told_refusal(request, look, missing if error.status_code == 404 else other, dict(error.headers or {}))
+        refused = {404: missing, 405: method}.get(error.status_code, other)
+        return told_refusal(request, look, refused, dict(error.headers or {}))
 
     return told
 

@@ -17,7 +17,7 @@ from vedette.web.ports import CachedCopy, Search
 from vedette.web.rendering import SECURITY, rendered
 from vedette.web.sanitise import MOST_CHARACTERS, sanitised
 
-__all__ = ["copy_of", "copy_page", "id_of"]
+__all__ = ["copy_of", "copy_page", "id_of", "source_of"]
 
 POLICY: Final = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
@@ -47,12 +47,12 @@ async def copy_page(copy: CachedCopy) -> Response:
 
 def _written(copy: CachedCopy) -> str:
     if is_html(copy.content_type, copy.body):
-        return rendered("cached_body.html", title=copy.title, html=sanitised(_text(copy), copy.url), text="")
+        return rendered("cached_body.html", title=copy.title, html=sanitised(source_of(copy), copy.url), text="")
     return rendered("cached_body.html", title=copy.title, html="", text=copy.text[:MOST_CHARACTERS])
 
 
-def _text(copy: CachedCopy) -> str:
-    """The text of a page, by the charset that it was read in; where that is unknown, as a browser would read it."""
+def source_of(copy: CachedCopy) -> str:
+    """The HTML of a page, by the charset that it was read in; where that is unknown, as a browser would read it."""
     body = copy.body[:MOST_CHARACTERS]
     codec = codec_of(copy.charset)
     return decode(body, copy.content_type).text if codec is None else body.decode(codec, "replace")

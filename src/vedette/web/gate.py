@@ -4,11 +4,9 @@ It stands around all routes, so that no route can be forgotten. An exception tha
 gets an answer, the operator one line.
 """
 
-import sys
 from asyncio import CancelledError
 from collections.abc import Callable
 from math import ceil
-from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -18,8 +16,10 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vedette.facts import Site
-from vedette.web.access import Access, Reader, Refused, allowed_sites, is_for_programs, path_of
+from vedette.web.access import EVENTS, OF_OPERATORS, Access, Reader, Refused, allowed_sites, is_for_programs, path_of
 from vedette.web.answers import error_answer
+from vedette.web.bodies import LONGEST_BODY, again, whole_body
+from vedette.web.faults import log_fault
 from vedette.web.limits import Limits
 from vedette.web.look import Look
 from vedette.web.metrics import Metrics
@@ -30,8 +30,19 @@ __all__ = ["Gate", "told_refusal"]
 LONGEST_QUERY_STRING = 32_768  # room for the longest query of the API, each character written as four escaped bytes
 LONGEST_HEADERS = 32_768
 FRESH = "public, max-age=10"
-CROSS_ORIGIN = frozenset({"/api/v1/search", "/api/v1/suggest"})
+# What scripts of other origins may ask, and how: methods, and headers of their own.
+CROSS_ORIGIN = {
+    "/api/v1/search": ("GET", "authorization"),
+    "/api/v1/suggest": ("GET", "authorization"),
+    EVENTS: ("POST", "content-type"),
+}
+# What may be posted to; anything else can only be read.
+POSTED = frozenset({"/signin", EVENTS, "/api/v1/orders", "/mcp"})
+POSTED_FOLDER = "/console/"
+# What needs a key however open the server is.
+KEYED = OF_OPERATORS | {"/mcp"}
 UNCOUNTED = frozenset({"/healthz", "/metrics", "/embed.js", "/favicon.ico"})
+_ONLY_READ = "This address can only be read, with GET."
 
 
 class Rules(NamedTuple):
@@ -54,7 +65,11 @@ def told_refusal(request: Request, look: Look, refused: Refused, headers: dict[s
 
 
 class Gate:
-    """The middleware. It leaves in the request's state who asks (``reader``) and what they may see (``allowed``)."""
+    """The middleware.
+
+    It leaves in the request's state who asks (``reader``), from where (``address``), and what they may see
+    (``allowed``).
+    """
 
     def __init__(self, app: ASGIApp, rules: Rules) -> None:
         self._app = app
@@ -69,12 +84,16 @@ class Gate:
         request.state.reader, request.state.allowed = Reader(), ()
         exit_ = _Exit(request, send, self._rules.access)
         try:
-            answer = self._stopped(request) or self._app
-            await answer(scope, receive, exit_.send)
+            stopped = self._stopped(request)
+            if stopped is None and request.method == "POST":
+                body = await whole_body(receive)
+                receive = receive if body is None else again(body, receive)
+                stopped = self._too_large(request) if body is None else None
+            await (stopped or self._app)(scope, receive, exit_.send)
         except (CancelledError, KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # noqa: BLE001 - a panic of the index is no Exception, and is told all the same
-            _log(request, error)
+            log_fault(f"{request.method} {_route(scope)}", error)
             if not exit_.status:
                 await self._failed(request)(scope, receive, exit_.send)
         self._rules.metrics.answered(_route(scope), exit_.status or 500)
@@ -92,13 +111,17 @@ class Gate:
 
     def _other_method(self, request: Request) -> Response | None:
         path, method = path_of(request), request.method
-        if method in {"GET", "HEAD"} or (method == "POST" and path == "/signin"):
+        may_post = path in POSTED or path.startswith(POSTED_FOLDER)
+        if method in {"GET", "HEAD"} or (method == "POST" and may_post):
             return None
         if method == "OPTIONS" and path in CROSS_ORIGIN:
-            leave = {"access-control-allow-methods": "GET", "access-control-allow-headers": "authorization"}
-            return Response(status_code=204, headers={"allow": "GET, HEAD, OPTIONS", **leave})
-        allow = "GET, HEAD, POST" if path == "/signin" else "GET, HEAD"
-        return self._told(request, 405, "wrong_method", "This address can only be read, with GET.", {"allow": allow})
+            methods, headers = CROSS_ORIGIN[path]
+            leave = {"access-control-allow-methods": methods, "access-control-allow-headers": headers}
+            allow = "POST, OPTIONS" if methods == "POST" else "GET, HEAD, OPTIONS"
+            return Response(status_code=204, headers={"allow": allow, **leave})
+        words = "This address is read with GET or written to with POST." if may_post else _ONLY_READ
+        allow = "GET, HEAD, POST" if may_post else "GET, HEAD"
+        return self._told(request, 405, "wrong_method", words, {"allow": allow})
 
     def _unwelcome(self, request: Request) -> Response | None:
         rules, path = self._rules, path_of(request)
@@ -111,6 +134,7 @@ class Gate:
         if isinstance(reader, Refused):
             return self._refused(request, reader)
         request.state.reader = reader
+        request.state.address = rules.access.address(request)
         request.state.allowed = allowed_sites(reader, rules.sites()) if reader.known_by else ()
         return None
 
@@ -119,11 +143,15 @@ class Gate:
         return self._told(request, 429, "too_many_requests", words, {"retry-after": str(wait_s)})
 
     def _refused(self, request: Request, refused: Refused) -> Response:
-        if refused.status == 401 and self._rules.access.serve.access == "token":
+        if refused.status == 401 and (self._rules.access.serve.access == "token" or path_of(request) in KEYED):
             if not is_for_programs(path_of(request)) and "authorization" not in request.headers:
                 return RedirectResponse(f"/signin?next={quote(_place(request), safe='')}", 303)
             return told_refusal(request, self._rules.look, refused, {"www-authenticate": "Bearer"})
         return told_refusal(request, self._rules.look, refused)
+
+    def _too_large(self, request: Request) -> Response:
+        words = f"This is too much at once: send {LONGEST_BODY // 1024} kB at most."
+        return self._told(request, 413, "too_large", words)
 
     def _failed(self, request: Request) -> Response:
         return self._told(request, 500, "failed", "That went wrong here. The reason is in the server's log.")
@@ -176,19 +204,10 @@ class _Exit:
 
 def _route(scope: Scope) -> str:
     """The pattern of the path that answered; one name for all that matched none."""
-    return getattr(scope.get("route"), "path", "none")
+    path = getattr(scope.get("route"), "path", None)
+    return "none" if path is None else scope.get("root_path", "") + path
 
 
 def _place(request: Request) -> str:
     query = request.scope["query_string"].decode("latin-1")
     return path_of(request) + (f"?{query}" if query else "")
-
-
-def _log(request: Request, error: BaseException) -> None:
-    """One line, without what the reader asked for: queries are nobody's business, the operator's neither."""
-    trace = error.__traceback__
-    while trace and trace.tb_next:
-        trace = trace.tb_next
-    where = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else "?"
-    what = f"{type(error).__name__}: {error}"[:300]
-    sys.stderr.write(f"vedette: {request.method} {_route(request.scope)} failed at {where}: {what!r}\n")

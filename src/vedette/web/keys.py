@@ -30,7 +30,8 @@ _SITE = re.compile(r"(?:[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?
 class Key:
     """Who may do what with a secret. The rate is the server's own where it is None.
 
-    ``scopes``: *search*; *private*, to see the private sites whose ``readers`` name this key; *admin* is reserved.
+    ``scopes``: *search*; *private*, to see the private sites whose ``readers`` name this key; *admin*, to order
+    what an operator may.
     ``sites`` limits it to some hosts or paths of hosts ("docs.example.org/api/"); without any it is for all.
     """
 

@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 from vedette.config import Rate
 
-__all__ = ["Limits", "address_mark"]
+__all__ = ["Limits", "address_mark", "network_of"]
 
 MOST_READERS = 10_000
 
@@ -58,15 +58,18 @@ class Limits:
 def address_mark(address: str, salt: bytes) -> str:
     """Stands for a reader of whom only the address is known, without keeping the address.
 
-    An IPv6 reader has a whole /64 to choose addresses from, so that counts as one.
-
     >>> address_mark("2001:db8::1", b"salt") == address_mark("2001:db8::2", b"salt")
     True
     """
-    return blake2b(_network(address).encode("utf-8", "replace"), key=salt, digest_size=12).hexdigest()
+    return blake2b(network_of(address).encode("utf-8", "replace"), key=salt, digest_size=12).hexdigest()
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
+    """What counts as one address: an IPv6 reader has a whole /64 to choose from.
+
+    >>> network_of("2001:db8::1"), network_of("192.0.2.1")
+    ('2001:db8::/64', '192.0.2.1')
+    """
     try:
         known = ipaddress.ip_address(address)
     except ValueError:

@@ -1,17 +1,21 @@
 """Numbers for those who watch the server, in the text format of Prometheus. No label comes from what readers send."""
 
 import os
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from vedette.edges.series import SERIES
 from vedette.facts import Site
+from vedette.learn.record import EventKind, Via
 from vedette.serve.slate import Result, Slate, Wish
 from vedette.web.ports import CachedCopy, Overview, Search
 
@@ -28,10 +32,15 @@ class Metrics:
         registry = self._registry
         self._requests = Counter("vedette_requests", "requests answered", ["route", "status"], registry=registry)
         self._searches = Histogram("vedette_search_seconds", "time of a search", registry=registry, buckets=_BUCKETS_S)
+        self._calls = Counter("vedette_mcp_calls", "tools called by models", ["tool", "outcome"], registry=registry)
+        told = ["kind", "outcome"]
+        self._slates = Counter("vedette_slates", "searches written down", ["via"], registry=registry)
+        self._events = Counter("vedette_events", "views and clicks told, and what came of it", told, registry=registry)
         latest: Literal["mostrecent"] = "mostrecent"
         pages, age = "pages that can be found", "time since the newest page was fetched"
         self._pages = Gauge("vedette_pages", pages, registry=registry, multiprocess_mode=latest)
         self._age = Gauge("vedette_index_age_seconds", age, registry=registry, multiprocess_mode=latest)
+        self._series: dict[str, Gauge] = {}
 
     def answered(self, route: str, status: int) -> None:
         """Counts a request; ``route`` is the pattern of its path, never the path."""
@@ -41,16 +50,44 @@ class Metrics:
         """Counts a search."""
         self._searches.observe(took_s)
 
-    def route(self, search: Search) -> Route:
-        """Shows it all at ``/metrics``. Private pages are not counted."""
+    def called(self, tool: str, outcome: str) -> None:
+        """Counts a call of a tool by a language model; ``tool`` is the name of one that there is."""
+        self._calls.labels(tool, outcome).inc()
+
+    def shown(self, via: Via) -> None:
+        """Counts a search that was written down."""
+        self._slates.labels(via).inc()
+
+    def told(self, kind: EventKind, outcome: str) -> None:
+        """Counts an event; ``outcome`` is "taken", or the code of the refusal."""
+        self._events.labels(kind, outcome).inc()
+
+    def route(self, search: Search, latest: Callable[[], Mapping[str, float]] = dict) -> Route:
+        """Shows it all at ``/metrics``. Private pages are not counted.
+
+        ``latest`` tells the last of each number that is kept over time; it may take a moment.
+        """
 
         async def shown(_request: Request) -> Response:
+            self._measured(await run_in_threadpool(latest))
             told = search.overview(())
             self._pages.set(told.pages)
             self._age.set(max(search.now_s() - told.newest_s, 0.0) if told.newest_s else 0.0)
             return Response(generate_latest(self._all()), media_type=CONTENT_TYPE_LATEST)
 
         return Route("/metrics", shown)
+
+    def _measured(self, latest: Mapping[str, float]) -> None:
+        """A gauge for each number that there is; one without a value would say 0, which is wrong."""
+        for name, value in latest.items():
+            if name not in SERIES or name == "pages":  # which has a gauge already
+                continue
+            if name not in self._series:
+                words = SERIES[name].words
+                self._series[name] = Gauge(
+                    f"vedette_{name}", words, registry=self._registry, multiprocess_mode="mostrecent"
+                )
+            self._series[name].set(value)
 
     def _all(self) -> CollectorRegistry:
         """What all servers counted that share a folder for it, else what this one did."""
@@ -86,6 +123,10 @@ class TimedSearch:
     def copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
         """As the search itself."""
         return self._search.copy(id_, allowed)
+
+    def find(self, url: str, allowed: tuple[str, ...]) -> int | None:
+        """As the search itself."""
+        return self._search.find(url, allowed)
 
     def similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[Result, ...]:
         """As the search itself."""

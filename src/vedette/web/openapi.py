@@ -6,7 +6,10 @@ whatever this allows, and compares every answer.
 
 from typing import Any
 
-__all__ = ["LONGEST_QUERY", "MOST_AT_ONCE", "MOST_IN_ALL", "MOST_SUGGESTIONS", "SHAPES", "described"]
+from vedette.web.openapi_orders import ORDER_EXAMPLES, order_operations, order_schemas
+from vedette.web.slate_tokens import SLATE_SHAPE
+
+__all__ = ["LONGEST_QUERY", "MOST_AT_ONCE", "MOST_IN_ALL", "MOST_PAGE", "MOST_SUGGESTIONS", "SHAPES", "described"]
 
 Described = dict[str, Any]
 
@@ -14,6 +17,7 @@ LONGEST_QUERY = 2000
 MOST_AT_ONCE = 50
 MOST_IN_ALL = 1000
 MOST_SUGGESTIONS = 20
+MOST_PAGE = 2**53 - 1  # beyond it readers of JSON do not agree on whole numbers
 # Without ends: a parameter is matched whole, and may be empty.
 SHAPES = {
     "site": r"[^\x00-\x20\x7f/]{1,253}(?:/[^\x00-\x20\x7f]{0,500})?",
@@ -46,6 +50,7 @@ _RESULT_EXAMPLE = {
     "similar": 3,
     "cached_url": "/cached/4711",
 }
+_SLATE_EXAMPLE = "q83vASNFZ4mrze8BI0VniQGb_J7aAHm2Zk0p8sXyTq4uWc1d"
 _EXAMPLES: dict[str, Described] = {
     "SearchAnswer": {
         "query": "consumer lag",
@@ -55,19 +60,29 @@ _EXAMPLES: dict[str, Described] = {
         "notes": [],
         "did_you_mean": None,
         "relaxed": [],
+        "slate": _SLATE_EXAMPLE,
     },
+    "Event": {"slate": _SLATE_EXAMPLE, "kind": "click", "page": 4711},
     "SuggestAnswer": {"query": "consumer l", "suggestions": ["consumer lag", "consumer lag monitoring"]},
     "SitesAnswer": {"sites": [{"site": "docs.example.org", "pages": 812}], "newest_at": "2026-01-31T09:26:53Z"},
     "Health": {"status": "ok", "pages": 812, "behind": ""},
+    **ORDER_EXAMPLES,
     "Error": {"error": {"code": "wrong_parameter", "message": "n is a whole number from 1 to 50.", "parameter": "n"}},
 }
 _STATUSES = {
     "400": "A parameter is wrong; the message says what is right.",
     "401": "A key is needed, or the one that was sent is unknown or revoked.",
     "403": "The key is not for this, or the request did not come through the proxy.",
+    "409": "It cannot be done as things are, or this server keeps nothing of what is asked; the message says why.",
+    "410": "The slate is older than a day.",
+    "413": "More was sent than is read.",
+    "415": "What was sent is no JSON.",
     "429": "Too many requests; ask again after the seconds in Retry-After.",
     "500": "The server failed; the operator finds the reason in its log.",
+    "503": "It could not be written down or carried out now; send it again later.",
 }
+_USUAL = ("400", "401", "403", "429", "500")
+_OF_EVENTS = ("400", "403", "409", "410", "413", "415", "429", "500", "503")
 
 
 def described(name: str, address: str, version: str) -> Described:
@@ -80,6 +95,8 @@ def described(name: str, address: str, version: str) -> Described:
             "/api/v1/search": {"get": _search()},
             "/api/v1/suggest": {"get": _suggest()},
             "/api/v1/sites": {"get": _sites()},
+            "/api/v1/events": {"post": _events()},
+            **order_operations(_answer, _refusals),
             "/healthz": {"get": _health()},
             "/metrics": {"get": _metrics()},
         },
@@ -125,6 +142,20 @@ def _sites() -> Described:
     return _operation("sites", "Which hosts can be searched, the largest first, at most a hundred", "SitesAnswer")
 
 
+def _events() -> Described:
+    schema = {"$ref": "#/components/schemas/Event"}
+    content = {"application/json": {"schema": schema, "example": _EXAMPLES["Event"]}}
+    return {
+        "operationId": "tell",
+        "summary": "Tell that results were seen, or which of them was opened",
+        "description": "No key is needed: the slate is the right to tell. Browsers may send the same as text/plain, "
+        "with sendBeacon. The same event counts once, however often it is told.",
+        "security": [{}],
+        "requestBody": {"required": True, "content": content},
+        "responses": {"204": {"description": "It is written down."}, **_refusals(*_OF_EVENTS)},
+    }
+
+
 def _health() -> Described:
     return {
         "operationId": "health",
@@ -148,7 +179,7 @@ def _operation(name: str, summary: str, schema: str, *parameters: Described) -> 
         "operationId": name,
         "summary": summary,
         "parameters": list(parameters),
-        "responses": {"200": _answer("What was found.", schema), **_refusals(*_STATUSES)},
+        "responses": {"200": _answer("What was found.", schema), **_refusals(*_USUAL)},
     }
 
 
@@ -204,8 +235,15 @@ def _schemas() -> Described:
             notes=_list({"type": "string"}),
             did_you_mean=_told(["string", "null"], "Another spelling of the query."),
             relaxed=_list({"type": "string"}),
+            slate=_told(["string", "null"], "By what views and clicks are told; null where nothing is kept."),
+        ),
+        "Event": _object(
+            slate=_told("string", "As the search answered it.", pattern=f"^{SLATE_SHAPE}$"),
+            kind={"enum": ["view", "click"]},
+            page=_told("integer", "The id of the result that was opened; 0 for a view.", minimum=0, maximum=MOST_PAGE),
         ),
         "Result": _result_schema(),
+        **order_schemas(),
         "SuggestAnswer": _object(query={"type": "string"}, suggestions=_list({"type": "string"})),
         "SitesAnswer": _object(
             sites=_list(_object(site={"type": "string"}, pages=count)),

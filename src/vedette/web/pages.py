@@ -1,4 +1,4 @@
-"""The pages that people see: the first page, results, similar pages, cached copies, and what the crawler is.
+"""The pages that people see: first page, results, similar pages, cached copies; what the crawler is, what is kept.
 
 All are whole without script; script makes them quicker. Handlers ask the port ``Search`` and hand plain values to
 templates, which decide how they look.
@@ -16,7 +16,9 @@ from vedette.web.filters import LONGEST_QUERY, View, choices, view_of, window
 from vedette.web.look import Look
 from vedette.web.ports import Overview, Search
 from vedette.web.rendering import page, problem_page, rendered, theme_of
+from vedette.web.slates import Recording, not_recording
 from vedette.web.statics import static_routes
+from vedette.web.visits import visit_of
 from vedette.web.why import rows_of
 
 __all__ = ["page_routes"]
@@ -30,9 +32,9 @@ NO_COPY = (
 )
 
 
-def page_routes(search: Search, look: Look) -> list[Route]:
+def page_routes(search: Search, look: Look, recording: Recording | None = None) -> list[Route]:
     """Every page and file that people see. ``request.state.allowed`` says which private sites the reader may see."""
-    pages = _Pages(search, look)
+    pages = _Pages(search, look, recording or not_recording())
     return [
         Route("/", pages.start),
         Route("/search", pages.results),
@@ -41,6 +43,7 @@ def page_routes(search: Search, look: Look) -> list[Route]:
         Route("/cached/{id}/body", pages.cached_body),
         Route("/opensearch.xml", pages.opensearch),
         Route("/bot", pages.bot),
+        Route("/privacy", pages.privacy),
         *static_routes(),
     ]
 
@@ -51,6 +54,7 @@ class _Pages:
 
     search: Search
     look: Look
+    recording: Recording
 
     async def start(self, asked: Request) -> Response:
         """The first page: a field, and how much can be found."""
@@ -68,7 +72,8 @@ class _Pages:
         allowed = _allowed(asked)
         began = time.perf_counter()
         slate = self.search.search(view.wish(self.search.now_s(), allowed))
-        took_ms = max(1, round(1000 * (time.perf_counter() - began)))
+        took_ms = 1000 * (time.perf_counter() - began)
+        token = self.recording.shown(slate, visit_of(asked), "page", took_ms)
         known = self.search.overview(allowed)
         return self._page(
             "results.html",
@@ -76,7 +81,8 @@ class _Pages:
             query=view.query,
             view=view,
             slate=slate,
-            took_ms=took_ms,
+            took_ms=max(1, round(took_ms)),
+            token=token,
             known=known,
             choices=choices(view, known),
             numbers=window(view.page, slate.total, len(slate.results)),
@@ -113,9 +119,12 @@ class _Pages:
 
     async def bot(self, asked: Request) -> Response:
         """What the crawler is, for those who find it in their logs."""
-        contact = self.look.contact
-        link = contact if contact.startswith(("http://", "https://")) else f"mailto:{contact}"
-        return self._page("bot.html", asked, query="", contact_link=link if contact else "")
+        return self._page("bot.html", asked, query="", contact_link=_contact_link(self.look.contact))
+
+    async def privacy(self, asked: Request) -> Response:
+        """What is kept of those who search, and under which mark."""
+        told = {"keep_days": self.recording.keep_days, "mark": self.recording.mark(visit_of(asked))}
+        return self._page("privacy.html", asked, query="", contact_link=_contact_link(self.look.contact), **told)
 
     def _page(self, template: str, asked: Request, **told: object) -> Response:
         shared = {"now_s": self.search.now_s(), "behind": self.search.is_behind(), "rows_of": rows_of}
@@ -133,6 +142,13 @@ def _allowed(asked: Request) -> tuple[str, ...]:
     """The private sites that the reader may see; none where nobody said."""
     allowed: tuple[str, ...] = getattr(asked.state, "allowed", ())
     return allowed
+
+
+def _contact_link(contact: str) -> str:
+    """Where the operator is reached: a page, or by mail; empty where nobody said."""
+    if not contact or contact.startswith(("http://", "https://")):
+        return contact
+    return f"mailto:{contact}"
 
 
 def _more(known: Overview) -> int:

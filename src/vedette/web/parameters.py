@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from urllib.parse import parse_qsl
 
-__all__ = ["WrongParameter", "day_s", "given", "shaped", "whole"]
+__all__ = ["WrongParameter", "day_s", "given", "shaped", "unknown", "whole"]
 
 MOST_PARAMETERS = 40
 
@@ -33,7 +33,7 @@ def given(query: bytes, known: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in pairs:
         if name not in known:
-            raise WrongParameter(name[:100], _unknown(name[:100], known))
+            raise unknown(name, known)
         if name in found:
             raise WrongParameter(name, f"Give {name} once.")
         found[name] = value
@@ -78,7 +78,8 @@ def _day_words(name: str) -> str:
     return f"{name} is a day that exists, written like 2026-01-31."
 
 
-def _unknown(name: str, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(name, known, 1)
+def unknown(name: str, known: tuple[str, ...]) -> WrongParameter:
+    """The complaint about a parameter that there is not; it names the nearest one that there is."""
+    near = difflib.get_close_matches(name[:100], known, 1)
     advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}."
-    return f"There is no such parameter; {advice}"
+    return WrongParameter(name[:100], f"There is no such parameter; {advice}")

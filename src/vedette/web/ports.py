@@ -64,6 +64,9 @@ class Search(Protocol):
     def copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
         """The cached copy of a page; None where there is none, or its owner or its site do not want it shown."""
 
+    def find(self, url: str, allowed: tuple[str, ...]) -> int | None:
+        """The page at a URL, written as ``discover.normalize.resolve`` does; None where none is to be found."""
+
     def similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[Result, ...]:
         """The pages that are folded under a result."""
 

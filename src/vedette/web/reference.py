@@ -16,7 +16,8 @@ __all__ = ["reference_route"]
 
 def reference_route(description: dict[str, Any], look: Look) -> Route:
     """The page at ``/api/docs``."""
-    operations = [_operation(path, methods["get"]) for path, methods in description["paths"].items()]
+    paths = description["paths"].items()
+    operations = [_operation(path, method, told) for path, methods in paths for method, told in methods.items()]
     about = description["info"]["description"].split("\n\n")
 
     async def shown(request: Request) -> Response:
@@ -25,22 +26,31 @@ def reference_route(description: dict[str, Any], look: Look) -> Route:
     return Route("/api/docs", shown)
 
 
-def _operation(path: str, told: dict[str, Any]) -> dict[str, object]:
+def _operation(path: str, method: str, told: dict[str, Any]) -> dict[str, object]:
     parameters = told.get("parameters", [])
     examples = {each["name"]: each["example"] for each in parameters if each["name"] == "q"}
-    content = told["responses"]["200"]["content"].get("application/json", {})
+    example = _example(told)
     return {
         "path": path,
+        "method": method.upper(),
         "summary": told["summary"],
-        "try": f"{path}?{urlencode(examples)}" if examples else path,
+        "description": told.get("description", ""),
+        "try": "" if method != "get" else f"{path}?{urlencode(examples)}" if examples else path,
         "parameters": [{**each, "values": _values(each["schema"])} for each in parameters],
         "statuses": [(status, answer["description"]) for status, answer in told["responses"].items()],
-        "example": json.dumps(content["example"], ensure_ascii=False, indent=2) if content else "",
+        "example": json.dumps(example, ensure_ascii=False, indent=2) if example else "",
     }
+
+
+def _example(told: dict[str, Any]) -> object:
+    """What is sent, where something is, else what is answered; None where that is no JSON."""
+    told = told.get("requestBody") or told["responses"]["200"]
+    return told["content"].get("application/json", {}).get("example")
 
 
 def _values(schema: dict[str, Any]) -> str:
     """What a parameter may be, in words."""
     if schema.get("type") == "integer":
-        return f"{schema['minimum']} to {schema['maximum']}; {schema['default']} where it is not given"
+        otherwise = f"; {schema['default']} where it is not given" if "default" in schema else ""
+        return f"{schema['minimum']} to {schema['maximum']}{otherwise}"
     return "a day, such as 2026-01-31" if "anyOf" in schema else "a text"

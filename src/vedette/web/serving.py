@@ -22,7 +22,7 @@ from vedette.errors import UsageError
 
 __all__ = ["bind", "bind_beside", "run_server", "server_of"]
 
-LONGEST_REQUEST = 65_536
+LONGEST_REQUEST = 131_072  # a head and a body, of which the gate says more exactly how long they may be
 SLOWEST_REQUEST_S = 15.0
 IDLE_S = 15
 MOST_CONNECTIONS = 1000

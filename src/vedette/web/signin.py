@@ -6,7 +6,6 @@ if the browser says that it comes from our own page.
 """
 
 import re
-from urllib.parse import parse_qs, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -15,6 +14,7 @@ from starlette.routing import Route
 from vedette.web.access import COOKIE, Access, Refused
 from vedette.web.gate import told_refusal
 from vedette.web.look import Look
+from vedette.web.posts import is_ours, posted_fields
 from vedette.web.rendering import page
 
 __all__ = ["signin_route"]
@@ -22,7 +22,6 @@ __all__ = ["signin_route"]
 LONGEST_FORM = 4096
 KEPT_S = 30 * 86_400
 _PLACE = re.compile(r"/(?![/\\])[!-~]{0,2000}")
-_FORM = "application/x-www-form-urlencoded"
 
 
 def signin_route(access: Access, look: Look) -> Route:
@@ -31,11 +30,12 @@ def signin_route(access: Access, look: Look) -> Route:
     async def answered(request: Request) -> Response:
         if request.method != "POST":
             return _form(request, look, request.query_params.get("next", "/"))
-        if not _is_ours(request, access):
+        if not is_ours(request, access):
             return told_refusal(request, look, Refused(403, "not_ours", "Sign in from the page of this server itself."))
-        form = await _posted(request)
-        if form is None:
+        fields = await posted_fields(request, LONGEST_FORM)
+        if fields is None:
             return told_refusal(request, look, Refused(400, "no_form", "This is not what the sign-in page sends."))
+        form = {name: fields.get(name, [""])[-1].strip() for name in ("key", "next")}
         return _signed_in(request, access, look, form) if form["key"] else _signed_out()
 
     return Route("/signin", answered, methods=["GET", "POST"])
@@ -62,7 +62,7 @@ def _signed_out() -> Response:
 def _form(request: Request, look: Look, place: str, status: int = 200, said: str = "") -> Response:
     name = request.state.reader.name
     answer = page("signin.html", request, look, status, said=said, next=_kept(place), name=name)
-    # Without it browsers hide where the form comes from, which is what ``_is_ours`` asks.
+    # Without it browsers hide where the form comes from, which is what ``is_ours`` asks.
     answer.headers["referrer-policy"] = "same-origin"
     answer.headers["cache-control"] = "no-store"
     return answer
@@ -71,24 +71,3 @@ def _form(request: Request, look: Look, place: str, status: int = 200, said: str
 def _kept(place: str) -> str:
     """Where the reader wanted to go, if that is here."""
     return place if _PLACE.fullmatch(place) else "/"
-
-
-def _is_ours(request: Request, access: Access) -> bool:
-    told = request.headers.get("sec-fetch-site")
-    if told is not None:
-        return told == "same-origin"
-    origin = urlsplit(request.headers.get("origin", "")).netloc
-    return bool(origin) and origin in {request.headers.get("host"), urlsplit(access.serve.address).netloc}
-
-
-async def _posted(request: Request) -> dict[str, str] | None:
-    """The fields of the form, or None for what is no form or too long for one."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
-        return None
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LONGEST_FORM:
-            return None
-    fields = parse_qs(body.decode("latin-1"), keep_blank_values=True)
-    return {name: fields.get(name, [""])[-1].strip() for name in ("key", "next")}

@@ -25,11 +25,15 @@ def key_of(words: Sequence[str]) -> str:
 
 
 class Rules(NamedTuple):
-    """Rules by the words they are for. Synonyms are in indexed form too; pinned and hidden are URLs."""
+    """Rules by the words they are for. Synonyms are in indexed form too; pinned and hidden are URLs.
+
+    ``favoured`` holds for all queries: hosts, by their numbers, that stand higher (1.0) or lower (-1.0).
+    """
 
     synonyms: Mapping[str, tuple[str, ...]] = _NONE
     pinned: Mapping[str, tuple[str, ...]] = _NONE
     hidden: Mapping[str, tuple[str, ...]] = _NONE
+    favoured: Mapping[int, float] = MappingProxyType({})
 
     def pins(self, words: Sequence[str]) -> tuple[str, ...]:
         """The URLs that stand first for a query, in order; what is hidden is not."""

@@ -12,7 +12,10 @@ what words leave open, and a home page goes first when the query is the name of 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["WEIGHTS"]
+__all__ = ["POLICY", "WEIGHTS"]
+
+# What ranked, as written down with each search; another number for other weights.
+POLICY = "linear/1"
 
 WEIGHTS: Mapping[str, float] = MappingProxyType(
     {
@@ -40,5 +43,6 @@ WEIGHTS: Mapping[str, float] = MappingProxyType(
         "popularity": 1.0,
         "shallow": 0.2,
         "spam": -2.0,
+        "favoured": 4.0,
     }
 )

@@ -12,18 +12,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from vedette.cli.sites import OWNED
 from vedette.config import format_duration, format_size, parse_duration, parse_size
 from vedette.discover.scope import read_site
 from vedette.errors import ConfigError, UsageError
 from vedette.facts import Overrule, Site
 from vedette.fetch.hours import read_hours
 
-__all__ = ["changes_of", "checked", "read_sites", "settings_in_words", "site_of_text", "write_sites"]
+__all__ = [
+    "OWNED",
+    "changes_of",
+    "changes_of_settings",
+    "checked",
+    "read_sites",
+    "settings_in_words",
+    "site_of_text",
+    "write_sites",
+]
 
+OWNED = "I-OWN-THIS-SITE"
 _SECRETS = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:[^\x00-\x1f\x7f]+")
 _SWITCHES = {"yes": True, "true": True, "no": False, "false": False}
 _READER = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,200}")
+_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)%", re.ASCII)
 _MOST_BYTES = 1 << 24
 
 
@@ -60,6 +70,19 @@ def _rate(value: object) -> float:
     if size < 1:
         raise ConfigError("write a size above 0, such as 100kB")
     return float(size)
+
+
+def _share(value: object) -> float:
+    """A part of the whole: ``20%``, or 0.2 where TOML has numbers."""
+    percent = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    share = float(percent[1]) / 100 if percent else value
+    if not isinstance(share, int | float) or isinstance(share, bool) or not 0.00001 <= share <= 1:
+        raise ConfigError("write a part of the fetch budget from 0.001% to 100%, such as 20%")
+    return round(float(share), 5)
+
+
+def _percent(share: float) -> str:
+    return f"{round(share * 100, 3):g}%"
 
 
 def _owned(value: object) -> bool:
@@ -127,13 +150,23 @@ _KEYS = {
     "change": _Key("change", _text),
     "overrule": _Key("overrule", _overrules, list),
     "readers": _Key("readers", _readers, list),
+    "share": _Key("share", _share, _percent),
 }
 
 
 def site_of_text(text: str, settings: Mapping[str, object]) -> Site:
     """The site that a person typed, with settings by key as TOML has them."""
-    fields: Any = {_key(key).field: _value(key, value) for key, value in settings.items()}
+    fields: Any = changes_of_settings(settings)
     return checked(replace(read_site(text), **fields))
+
+
+def changes_of_settings(settings: Mapping[str, object]) -> dict[str, object]:
+    """Fields of a site with their new values, from settings by key as TOML has them.
+
+    >>> changes_of_settings({"delay": "5s"})
+    {'delay_s': 5.0}
+    """
+    return {_key(key).field: _value(key, value) for key, value in settings.items()}
 
 
 def checked(site: Site) -> Site:

@@ -1,0 +1,150 @@
+"""What is written down of each search: which results were shown for what reasons, and what people did with them.
+
+These records are what later learning rests on. So they hold what ranking knew (features, scores) and how likely each
+result was to stand where it stood (propensity), and nothing of who asked but a mark that means nothing the next day.
+
+A record is one line of JSON: servers append lines to files of their own, one process folds them together.
+"""
+
+import json
+from math import isfinite
+from typing import Any, Literal, NamedTuple
+
+__all__ = ["Event", "EventKind", "Record", "Shown", "SlateRecord", "Via", "line_of", "read_line"]
+
+EventKind = Literal["view", "click"]
+Via = Literal["page", "api", "mcp"]
+
+LONGEST_QUERY = 2000
+MOST_SHOWN = 100
+
+# One encoder for all: making one for each record would take as long as a third of its work.
+_ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+
+class Shown(NamedTuple):
+    """A result as it was shown: its page, its place (counted from 1), and what spoke for it.
+
+    ``features`` are pairs of a feature's name and its value; those that counted nothing are left out.
+    """
+
+    page: int
+    position: int
+    score: float
+    propensity: float = 1.0
+    features: tuple[tuple[str, float], ...] = ()
+
+
+class SlateRecord(NamedTuple):
+    """A search and what it showed.
+
+    ``id`` is 32 hexadecimal digits. ``at_s`` is world time. ``query`` is what was typed, ``words`` its words in the
+    form in which queries are counted together. ``filters`` is what was chosen beside it, as JSON. ``policy`` names what
+    ranked. ``visitor`` is a mark that is good for one day. ``doubt`` says why the search is not counted as a person's;
+    empty where it is.
+    """
+
+    id: str
+    at_s: float
+    query: str
+    words: str
+    total: int
+    visitor: str
+    via: Via = "page"
+    page: int = 1
+    filters: str = "{}"
+    policy: str = ""
+    took_ms: float = 0.0
+    doubt: str = ""
+    results: tuple[Shown, ...] = ()
+
+
+class Event(NamedTuple):
+    """That somebody saw a slate (``view``; ``page`` is 0) or opened one of its results (``click``).
+
+    ``after_s`` is how many seconds of wall time after the slate was made. The same event is counted once, however
+    often it is told.
+    """
+
+    slate: str
+    kind: EventKind
+    page: int
+    at_s: float
+    after_s: float
+    visitor: str
+    doubt: str = ""
+
+
+Record = SlateRecord | Event
+
+
+def line_of(record: Record) -> bytes:
+    r"""The line that keeps a record.
+
+    >>> line_of(Event("00", "view", 0, 5.0, 1.5, "ab"))
+    b'["e","00","view",0,5.0,1.5,"ab",""]\n'
+    """
+    kind = "s" if isinstance(record, SlateRecord) else "e"
+    return _ENCODE((kind, *record)).encode() + b"\n"
+
+
+def read_line(line: bytes) -> Record | None:
+    """The record of a line; None where it is none, whatever it is.
+
+    >>> read_line(line_of(Event("00", "click", 7, 5.0, 1.5, "ab")))
+    Event(slate='00', kind='click', page=7, at_s=5.0, after_s=1.5, visitor='ab', doubt='')
+    >>> read_line(b'["e"') is None
+    True
+    """
+    try:
+        values: Any = json.loads(line)
+        kind, *fields = values
+        return _slate(fields) if kind == "s" else _event(fields) if kind == "e" else None
+    except (ValueError, TypeError, RecursionError, OverflowError):
+        return None
+
+
+def _slate(fields: list[Any]) -> SlateRecord | None:
+    *plain, results = fields
+    if not isinstance(results, list):
+        return None
+    shown = tuple(_shown(*each) for each in results[:MOST_SHOWN])
+    id_, at_s, query, words, total, visitor, via, page, filters, policy, took_ms, doubt = plain
+    texts = tuple(map(_text, (id_, query, words, visitor, via, filters, policy, doubt)))
+    numbers = (float(at_s), float(took_ms))
+    if texts[4] not in {"page", "api", "mcp"} or not all(map(isfinite, numbers)):
+        return None
+    name, typed, counted, mark, way, chosen, ranked, why = texts
+    return SlateRecord(
+        name,
+        numbers[0],
+        typed[:LONGEST_QUERY],
+        counted[:LONGEST_QUERY],
+        int(total),
+        mark,
+        way,  # type: ignore[arg-type]  # one of the three, as seen above
+        int(page),
+        chosen[:LONGEST_QUERY],
+        ranked,
+        numbers[1],
+        why,
+        shown,
+    )
+
+
+def _shown(page: Any, position: Any, score: Any, propensity: Any, features: Any) -> Shown:  # noqa: ANN401 - read from outside
+    told = tuple((str(name), float(value)) for name, value in features)
+    return Shown(int(page), int(position), float(score), float(propensity), told)
+
+
+def _event(fields: list[Any]) -> Event | None:
+    slate, kind, page, at_s, after_s, visitor, doubt = fields
+    times = (float(at_s), float(after_s))
+    if kind not in {"view", "click"} or not all(map(isfinite, times)):
+        return None
+    return Event(_text(slate), kind, int(page), *times, _text(visitor), _text(doubt))
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - read from outside
+    """Text that any database takes: JSON may hold halves of characters, which nothing else does."""
+    return str(value).encode("utf-8", "replace").decode()

@@ -1,0 +1,149 @@
+"""Counts that fade, of as many names as there is room for, at two speeds at once.
+
+A search of age *a* counts 2^(-a / half-life). Weights are kept as of a *reference* moment, not as of now: then a new
+search only adds to its own name, nothing else is touched as time goes by, and searches may come in any order (forward
+decay: Cormode, Shkapenyuk, Srivastava, Xu, 2009). The reference moves on before numbers become too large to hold.
+
+Room is bounded by the Space-Saving rule (Metwally, Agrawal, El Abbadi, 2005), which works on fading weights as it
+does on counts. When there are too many names, the lightest go, and the heaviest of those that went sets the *floor*. A
+name that comes (or comes back) later may have lost as much as that, so the floor at its coming counts for it when the
+lightest are chosen, but never in what is told of it. With room for *k* names and a total weight of *W*,
+
+    told weight <= true weight <= told weight + floor,    floor <= W / (k + 1).
+
+A name that was never dropped is told exactly. The same holds for the quick weights, as each is below its slow one.
+"""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Fading", "Held", "Numbers", "Tally"]
+
+Numbers = npt.NDArray[np.float64]
+
+MOST_HALVES = 200.0  # between turns of the reference: 2^200 squared, times many searches, is far from too large
+
+
+@dataclass(slots=True)
+class Fading:
+    """How weights fade: slowly and quickly, as of one reference moment.
+
+    Time does not run back: a moment before the latest search is taken for that of the latest search.
+
+    >>> fading = Fading(slow_s=100.0, quick_s=10.0)
+    >>> fading.turn(1000.0)
+    (0.0, 0.0)
+    >>> fading.weights(1000.0), fading.weights(900.0)
+    ((1.0, 1.0), (0.5, 0.0009765625))
+    >>> fading.latest_s = 1000.0
+    >>> fading.factors(1010.0)[1], fading.factors(-5.0)[1]
+    (0.5, 1.0)
+    """
+
+    slow_s: float
+    quick_s: float
+    reference_s: float = -inf
+    latest_s: float = -inf
+
+    def __post_init__(self) -> None:
+        assert 0.0 < self.quick_s < self.slow_s, "the quick half-life is the shorter one"
+
+    def is_too_late(self, at_s: float) -> bool:
+        """Whether the reference must move on before a search of this moment can be weighed."""
+        return at_s - self.reference_s > MOST_HALVES * self.quick_s
+
+    def weights(self, at_s: float) -> tuple[float, float]:
+        """What a search of this moment weighs, slowly and quickly, as of the reference."""
+        ahead_s = at_s - self.reference_s
+        return 2.0 ** (ahead_s / self.slow_s), 2.0 ** (ahead_s / self.quick_s)
+
+    def factors(self, now_s: float) -> tuple[float, float]:
+        """By what weights as of the reference are multiplied to be those of this moment; at most 1."""
+        ahead_s = max(now_s, self.latest_s) - self.reference_s
+        return 2.0 ** (-ahead_s / self.slow_s), 2.0 ** (-ahead_s / self.quick_s)
+
+    def turn(self, at_s: float) -> tuple[float, float]:
+        """Make this moment the reference; by what all weights that are kept must be multiplied."""
+        ahead_s = at_s - self.reference_s
+        self.reference_s = at_s
+        return 2.0 ** (-ahead_s / self.slow_s), 2.0 ** (-ahead_s / self.quick_s)
+
+
+class Held(NamedTuple):
+    """All names with their weights as of the reference, in the order in which they came."""
+
+    names: Sequence[str]
+    slow: Numbers
+    quick: Numbers
+
+
+class Tally:
+    """Names and their weights as of the reference that whoever weighs them keeps.
+
+    >>> tally = Tally(most=2)
+    >>> for name, weight in (("a", 5.0), ("b", 1.0), ("c", 2.0)):
+    ...     tally.put(name, weight, weight)
+    >>> tally.slow("a"), tally.slow("b"), tally.slow("c"), tally.floor
+    (5.0, 0.0, 2.0, 1.0)
+    """
+
+    def __init__(self, most: int) -> None:
+        assert most > 0
+        self.floor = 0.0
+        self._most = most
+        self._slack = max(most // 4, 1)  # so many more come before the lightest go, which makes going cheap
+        self._slots: dict[str, int] = {}  # in the order of the slots
+        self._slow, self._quick, self._floors = array("d"), array("d"), array("d")
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def put(self, name: str, slow: float, quick: float) -> None:
+        """Add to a name's weights."""
+        slot = self._slots.get(name)
+        if slot is not None:
+            self._slow[slot] += slow
+            self._quick[slot] += quick
+            return
+        self._slots[name] = len(self._slow)
+        self._slow.append(slow)
+        self._quick.append(quick)
+        self._floors.append(self.floor)
+        if len(self._slots) >= self._most + self._slack:
+            self._drop_lightest()
+
+    def slow(self, name: str) -> float:
+        """The slow weight of a name; 0 where it is not held."""
+        slot = self._slots.get(name)
+        return 0.0 if slot is None else self._slow[slot]
+
+    def held(self) -> Held:
+        """All that is held, copied."""
+        return Held(list(self._slots), np.array(self._slow, np.float64), np.array(self._quick, np.float64))
+
+    def scale(self, slow: float, quick: float) -> None:
+        """Multiply all weights, as the reference turned."""
+        self._slow = _packed(np.array(self._slow, np.float64) * slow)
+        self._quick = _packed(np.array(self._quick, np.float64) * quick)
+        self._floors = _packed(np.array(self._floors, np.float64) * slow)
+        self.floor *= slow
+
+    def _drop_lightest(self) -> None:
+        slow, quick, floors = (np.array(each, np.float64) for each in (self._slow, self._quick, self._floors))
+        at_most = slow + floors
+        order = np.argpartition(at_most, -self._most)
+        kept = np.sort(order[-self._most :])
+        self.floor = float(at_most[order[: -self._most]].max())
+        names = list(self._slots)
+        self._slots = {names[old]: new for new, old in enumerate(kept.tolist())}
+        self._slow, self._quick, self._floors = _packed(slow[kept]), _packed(quick[kept]), _packed(floors[kept])
+
+
+def _packed(numbers: Numbers) -> "array[float]":
+    return array("d", numbers.tobytes())

@@ -1,0 +1,168 @@
+"""Whether something is asked for more than it used to be, or only seems to be: two tests over fading weights.
+
+Each search of age *a* has a weight *r* = 2^(-a / short) as a recent one and *u* = 2^(-a / long) - *r* as a usual one.
+Both are between 0 and 1, and so is their sum. Recent and usual weights of one query are measured against those of all
+searches: a busy day, or a night, changes no share.
+
+**Does a query rise?** We bet that its share of the searches is 2, 4, 8 … times what ``LIMIT`` allows, and look how much
+that bet would have won. For one bet that *x* of what is recent or usual is recent, where the limit allows *p*,
+
+    won = (x / p)^R ((1 - x) / (1 - p))^U,
+
+with *R* and *U* the query's weights. A function that is linear in a weight is above a convex one with equal ends, so
+the bet wins at most 1 on average as long as the share did not rise beyond the limit, however the searches are spread
+over time. Such winnings are evidence by themselves (e-values: Vovk, Wang, 2021), with no table of any distribution, and
+good for a handful of searches as for thousands. Those of many queries are judged together (e-BH: Wang, Ramdas, 2022):
+of all queries that are ever named, one in twenty is noise at most; where nothing rises, that is one look in twenty.
+
+**Have the terms drifted?** By the Jensen-Shannon divergence between recent and usual shares of the terms. It is above 0
+even where nothing changed, and the more so the fewer the searches. What noise adds is about (K - L) v / (8 L ln 2) bits
+for *K* terms, *L* to a search, where *v* is the sum over all searches of (r / all r - u / all u)^2; that is taken off.
+Rare terms are one, since the formula holds only for what is asked for several times. A shift is notable when it is four
+standard deviations of noise and a distance of ``NOTABLE``: without any change that is one look in a hundred at most, on
+sites with a few searches an hour, and hardly ever on busier ones.
+
+Useful for: telling people what is new. Not useful for: what is rare (a handful of searches proves nothing), for
+things that come and go within hours, nor against somebody who searches in order to be counted.
+"""
+
+from math import log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.learn.tally import Numbers
+
+__all__ = ["Moments", "Shift", "rises", "shift"]
+
+LIMIT = 1.5  # a query rises when its share is more than this many times the usual one
+BETS = 2.0 ** np.arange(1, 9)
+FALSE_ALARMS = 0.05
+
+FEWEST = 5.0  # searches that a term must have been in, to be told apart from the other rare ones
+SURE = 4.0  # standard deviations
+NOTABLE = 0.1  # as a distance; smaller ones may be real and are of no use to anybody
+
+Flags = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int64]
+
+
+class Moments(NamedTuple):
+    """Sums over all searches: of their recent and usual weights, of the squares of both, and of their products."""
+
+    recent: float
+    usual: float
+    recent_squares: float
+    usual_squares: float
+    products: float
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there is anything recent, and anything to compare it with."""
+        return self.recent > 0.0 and self.usual > 0.0 and self.noise > 0.0
+
+    @property
+    def noise(self) -> float:
+        """The *v* above: one by how many searches the two shares are compared."""
+        squares = self.recent_squares / self.recent**2 + self.usual_squares / self.usual**2
+        return squares - 2.0 * self.products / (self.recent * self.usual)
+
+
+def rises(recent: Numbers, usual: Numbers, every: Moments) -> Flags:
+    """Which queries rise, by their recent and usual weights.
+
+    Eight searches of something new among a hundred, and what doubled by chance:
+
+    >>> every = Moments(100.0, 1000.0, 50.0, 500.0, 20.0)
+    >>> rises(np.array([8.0, 1.0, 4.0]), np.array([0.0, 0.0, 20.0]), every).tolist()
+    [True, False, False]
+    """
+    if not every.is_enough or not len(recent):
+        return np.zeros(len(recent), np.bool_)
+    return _named(_log_winnings(recent, usual, every.recent / every.usual))
+
+
+def _log_winnings(recent: Numbers, usual: Numbers, ratio: float) -> Numbers:
+    """The logarithm of what all bets on each query won on average."""
+    allowed = LIMIT * ratio / (1.0 + LIMIT * ratio)
+    bets = BETS * LIMIT * ratio / (1.0 + BETS * LIMIT * ratio)
+    won = np.outer(recent, np.log(bets / allowed)) + np.outer(usual, np.log((1.0 - bets) / (1.0 - allowed)))
+    best = won.max(axis=1)
+    averaged: Numbers = best + np.log(np.exp(won - best[:, None]).mean(axis=1))
+    return averaged
+
+
+def _named(log_winnings: Numbers) -> Flags:
+    """The largest group of queries of which each won enough for a group of that size."""
+    count = len(log_winnings)
+    order = np.argsort(-log_winnings, kind="stable")
+    needed = np.log(count / (FALSE_ALARMS * np.arange(1, count + 1)))
+    enough = (log_winnings[order] >= needed).nonzero()[0]
+    flags = np.zeros(count, np.bool_)
+    if len(enough):
+        flags[order[: enough[-1] + 1]] = True
+    return flags
+
+
+class Shift(NamedTuple):
+    """How far apart recent and usual shares of terms are (0 the same, 1 nothing in common), less what noise adds.
+
+    ``movers`` are the places of the terms that moved beyond noise, those that moved most first. ``is_told`` is false
+    where there are too few searches to say anything.
+    """
+
+    distance: float = 0.0
+    is_notable: bool = False
+    is_told: bool = False
+    movers: tuple[int, ...] = ()
+
+
+def shift(recent: Numbers, usual: Numbers, every: Moments) -> Shift:
+    """The shift between recent and usual weights of terms; ``every`` is of searches."""
+    recent_terms, usual_terms = float(recent.sum()), float(usual.sum())
+    if not every.is_enough or recent_terms <= 0.0 or usual_terms <= 0.0:
+        return Shift()
+    to_a_search = (recent_terms + usual_terms) / (every.recent + every.usual)
+    now, before = recent / recent_terms, usual / usual_terms
+    often = (now + before) / 2.0 * to_a_search / every.noise >= FEWEST
+    if not often.any():
+        return Shift()
+    parts = divergences(_with_rest(now, often), _with_rest(before, often))
+    one_term = every.noise / (8.0 * log(2.0) * to_a_search)  # what noise adds to the divergence for each term
+    noise = one_term * max(len(parts) - to_a_search, 0.0)
+    # Terms of one query move together, which makes noise rarer and larger.
+    spread = noise * sqrt(2.0 * max(to_a_search, 1.0) / len(parts))
+    found = float(parts.sum())
+    distance = sqrt(max(found - noise, 0.0))
+    is_notable = found > noise + SURE * spread and distance >= NOTABLE
+    return Shift(distance, is_notable, is_told=True, movers=_movers(parts[:-1], often, SURE**2 * one_term))
+
+
+def _with_rest(shares: Numbers, often: Flags) -> Numbers:
+    """Shares of the terms that are frequent enough, and of all others together."""
+    return np.append(shares[often], max(1.0 - float(shares[often].sum()), 0.0))
+
+
+def divergences(left: Numbers, right: Numbers) -> Numbers:
+    """What each option adds to the Jensen-Shannon divergence of two distributions, in bits.
+
+    >>> divergences(np.array([1.0, 0.0]), np.array([0.0, 1.0])).tolist()
+    [0.5, 0.5]
+    >>> divergences(np.array([0.3, 0.7]), np.array([0.3, 0.7])).tolist()
+    [0.0, 0.0]
+    """
+    middle = (left + right) / 2.0
+    return (_entropy(left) + _entropy(right)) / 2.0 - _entropy(middle)
+
+
+def _entropy(shares: Numbers) -> Numbers:
+    """Each share times its logarithm, with 0 for 0."""
+    return shares * np.log2(np.where(shares > 0.0, shares, 1.0))
+
+
+def _movers(parts: Numbers, often: Flags, sure: float) -> tuple[int, ...]:
+    """Where the terms stand that moved by more than noise moves one term."""
+    order = np.argsort(-parts, kind="stable")
+    places: Places = often.nonzero()[0]
+    return tuple(places[order[parts[order] > sure]].tolist())

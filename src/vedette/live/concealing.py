@@ -1,0 +1,51 @@
+"""What follows from rules about URLs and domains: the index looks at pages again, and blocked ones may be fetched."""
+
+from collections.abc import Iterable, Sequence
+
+from vedette.edges.state import State
+from vedette.edges.state_view import StateView
+from vedette.facts import Refusal, origin_of, partition_of
+from vedette.ring.concealment import Concealed, lies_in
+from vedette.web.orders import Rule
+
+__all__ = ["OF_DOMAINS", "blocked_domains", "rules_changed"]
+
+OF_DOMAINS = frozenset({"block", "raise", "lower"})
+LAST_FRONT = 7
+AT_ONCE = 500
+
+
+def blocked_domains(state: State) -> frozenset[str]:
+    """The domains of which nothing is fetched."""
+    return frozenset(row.value for row in state.book.search_rules() if row.kind == "block")
+
+
+def rules_changed(rules: Iterable[Rule], state: State) -> None:
+    """These rules are new, or hold no more: whatever they speak of is looked at again."""
+    said = Concealed.of((rule.kind, rule.value) for rule in rules)
+    if said.domains:
+        _release(state)
+    if said.domains or said.urls or said.prefixes:
+        ids = [
+            id_ for partition in _partitions(said, state) for id_, url in state.book.urls_of(partition) if said.why(url)
+        ]
+        pieces = (ids[at : at + AT_ONCE] for at in range(0, len(ids), AT_ONCE))
+        state.book.tell_index_of([id_ for piece in pieces for id_ in state.book.copies(piece)])
+
+
+def _partitions(said: Concealed, state: State) -> Sequence[int]:
+    """Where URLs lie that the rules speak of; a domain may stand above many registered ones."""
+    hosts = [origin_of(url).host for url in (*sorted(said.urls), *said.prefixes)]
+    if said.domains:
+        hosts += [name for (name,) in state.db.execute("SELECT name FROM host") if lies_in(name, said.domains)]
+    return sorted(dict.fromkeys(map(partition_of, hosts)))
+
+
+def _release(state: State) -> None:
+    """URLs that were refused because of a block which holds no more wait again."""
+    blocked = blocked_domains(state)
+    refused = StateView(state.db).urls_refused(Refusal.BLOCKED)
+    ids = [id_ for id_, url in refused if not lies_in(origin_of(url).host, blocked)]
+    if ids:
+        state.book.forget(ids, pages=False)
+        state.urls.again(ids, LAST_FRONT)

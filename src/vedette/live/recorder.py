@@ -1,0 +1,179 @@
+"""The recorder process: folds what servers logged into the record, notes numbers over time, lets old searches go.
+
+It is never in the way of a search, and searches do not wait for it: while it is away, log files wait for it.
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from vedette.edges.measures import crawl_in_full, search_numbers, sizes
+from vedette.edges.post import Gone
+from vedette.edges.record import move_aside
+from vedette.edges.record_book import RecordBook
+from vedette.edges.slate_log import drop_salts
+from vedette.errors import StoreCorrupt, StoreError
+from vedette.live.commands import Call
+from vedette.live.settings import LiveSettings
+from vedette.live.supervisor import ask_keeper
+
+__all__ = ["run_recorder"]
+
+FOLD_EVERY_S = 0.5
+SAMPLE_EVERY_S = 5.0
+TIDY_EVERY_S = 60.0
+KEEPER_PATIENCE_S = 2.0
+# What looks at every page is done again only after this many times what it took.
+SPARING_TIMES = 50.0
+NICENESS = 5
+TOLD = {"known": "urls_known", "waiting": "urls_waiting"}
+
+
+class Sampler:
+    """Numbers of the moment, each as often as it is cheap."""
+
+    def __init__(self, settings: LiveSettings) -> None:
+        self._folder, self._clock = settings.folder, settings.clock
+        self._full_s = 0.0
+        self._requests: tuple[float, float] | None = None
+
+    def sample(self) -> dict[str, float]:
+        """What there is to say now."""
+        now_s = self._clock.now()
+        return search_numbers(self._folder, now_s) | self._by_state(now_s) | self._by_keeper()
+
+    def _by_state(self, now_s: float) -> dict[str, float]:
+        """What folder and state say; of a state that cannot be read the keeper tells."""
+        try:
+            found = sizes(self._folder)
+            started_s = time.monotonic()
+            if started_s >= self._full_s:
+                found |= crawl_in_full(self._folder, now_s)
+                self._full_s = time.monotonic() + SPARING_TIMES * (time.monotonic() - started_s)
+        except (StoreError, OSError):
+            return {}
+        return found
+
+    def _by_keeper(self) -> dict[str, float]:
+        """What only the keeper knows; nothing where it is away."""
+        try:
+            told = ask_keeper(self._folder, Call("status"), KEEPER_PATIENCE_S)
+        except (OSError, Gone):
+            return {}
+        numbers = {name: float(value) for name, value in told.items() if isinstance(value, int | float)}
+        found = {name: numbers[key] for name, key in TOLD.items() if key in numbers}
+        return found | self._pace(numbers.get("requests", 0.0))
+
+    def _pace(self, requests: float) -> dict[str, float]:
+        """Requests a second since the last time; a keeper that began anew counts from nought."""
+        wall_s, before = time.monotonic(), self._requests
+        self._requests = (wall_s, requests)
+        if before is None or before[1] > requests or before[0] >= wall_s:
+            return {}
+        return {"fetches_per_s": (requests - before[1]) / (wall_s - before[0])}
+
+
+class Recorder:
+    """The record of a data folder, kept up to date step by step; whatever happens to it, the process goes on."""
+
+    def __init__(self, settings: LiveSettings) -> None:
+        self._folder, self._clock = settings.folder, settings.clock
+        self._keep_days = settings.config.serve.keep_slates_days
+        self._sampler = Sampler(settings)
+        self._book: RecordBook | None = None
+        self._sample_s = self._tidy_s = 0.0
+        self._told = ""
+
+    def step(self) -> bool:
+        """Do what is due; whether there is more to fold at once."""
+        return self._guarded(self._step)
+
+    def finish(self) -> None:
+        """Take in what was logged until now, and let go."""
+        self._guarded(self._fold)
+        self.close()
+
+    def close(self) -> None:
+        """Let go."""
+        if self._book is not None:
+            self._book.close()
+        self._book = None
+
+    def _opened(self) -> RecordBook:
+        if self._book is None:
+            self._book = RecordBook(self._folder)
+        return self._book
+
+    def _guarded(self, work: Callable[[RecordBook], bool]) -> bool:
+        try:
+            more = work(self._opened())
+        except StoreCorrupt as error:
+            self.close()
+            _say(f"{error}; it is kept as {move_aside(self._folder).name}")
+            return False
+        except (StoreError, OSError) as error:
+            self._tell(str(error))
+            return False
+        self._tell("")
+        return more
+
+    def _step(self, book: RecordBook) -> bool:
+        more = self._fold(book)
+        wall_s = time.monotonic()
+        if wall_s >= self._sample_s:
+            self._sample_s = wall_s + SAMPLE_EVERY_S
+            book.note(self._clock.now(), self._sampler.sample())
+        if wall_s >= self._tidy_s:
+            self._tidy_s = wall_s + TIDY_EVERY_S
+            self._tidy(book)
+        return more
+
+    def _fold(self, book: RecordBook) -> bool:
+        folded = book.fold()
+        if not self._keep_days and (folded.slates or folded.events):
+            book.tidy(self._clock.now(), 0)
+        return bool(folded.left_bytes and folded.size_bytes)
+
+    def _tidy(self, book: RecordBook) -> None:
+        now_s = self._clock.now()
+        book.tidy(now_s, self._keep_days)
+        drop_salts(self._folder, time.strftime("%Y-%m-%d", time.gmtime()))  # marks are good for a day of the wall's
+
+    def _tell(self, trouble: str) -> None:
+        """The same trouble is said once, until it is over."""
+        if trouble and trouble != self._told:
+            _say(f"searches are not recorded for now: {trouble}")
+        elif self._told and not trouble:
+            _say("searches are recorded again")
+        self._told = trouble
+
+
+def run_recorder(settings: LiveSettings) -> int:
+    """The life of the recorder process; it ends when it is told to, with everything folded that was logged."""
+    stopping: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
+    os.nice(NICENESS)
+    _await(settings.folder, stopping)
+    recorder = Recorder(settings)
+    try:
+        while not stopping:
+            if not recorder.step():
+                time.sleep(FOLD_EVERY_S)
+        recorder.finish()
+    finally:
+        recorder.close()
+    return 0
+
+
+def _await(folder: Path, stopping: list[int]) -> None:
+    """The keeper is about to make the folder."""
+    while not (folder / "format").exists() and not stopping:
+        time.sleep(FOLD_EVERY_S)
+
+
+def _say(words: str) -> None:
+    sys.stderr.write(f"vedette: {words}\n")
+    sys.stderr.flush()

@@ -1,0 +1,189 @@
+"""The console's pages on sites, URLs and results, over a data folder and its keeper."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from vedette.discover.scope import SiteIndex, in_scope
+from vedette.edges import state_view
+from vedette.edges.book import SiteRow
+from vedette.edges.post import Gone
+from vedette.edges.site_view import SiteView, open_site_view
+from vedette.edges.state_view import SiteCount
+from vedette.edges.stranger_book import left_out
+from vedette.errors import StoreError
+from vedette.facts import Site, origin_of, partition_of
+from vedette.live.commands import Call
+from vedette.live.explaining import explained
+from vedette.live.robots_preview import Scout, from_state
+from vedette.live.settings import LiveSettings, schedule_for
+from vedette.live.site_preview import addresses_in_words, warnings_of
+from vedette.live.supervisor import ask_keeper
+from vedette.web.console.site_ports import (
+    KeptRule,
+    KeptSite,
+    Leaving,
+    Mishap,
+    SiteLine,
+    SiteLook,
+    SiteState,
+    Stranger,
+)
+from vedette.web.orders import Rule
+
+__all__ = ["FolderSiteDesk"]
+
+Told = dict[str, Any]
+
+FRESH_S = 5.0
+# Counting may take a twentieth of a processor at most, however much there is to count.
+TIMES_COST = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """What was counted for the list of sites, and until when (monotonic time) that is good enough."""
+
+    until_s: float = 0.0
+    counts: dict[str, SiteCount] = field(default_factory=dict)
+    fetches: dict[str, float] = field(default_factory=dict)
+    mishaps: dict[str, state_view.Mishap] = field(default_factory=dict)
+
+    def last_mishap(self, site: Site) -> Mishap | None:
+        """The latest of the site's own host."""
+        found = self.mishaps.get(origin_of(site.start).host)
+        if found is None or in_scope(found.url, site) is not None:
+            return None
+        return Mishap(found.url, found.why, found.at_s)
+
+
+class FolderSiteDesk:
+    """Answers what the console asks; safe to be asked by several threads."""
+
+    def __init__(self, settings: LiveSettings) -> None:
+        self._settings = settings
+        self._folder = settings.folder
+        self._scout = Scout(settings)
+        self._counting = Lock()
+        self._numbers = _Numbers()
+
+    def sites(self) -> list[SiteLine]:
+        """All sites, the oldest first."""
+        status = self._status()
+        with open_site_view(self._folder) as view:
+            rows = view.book.sites()
+            numbers = self._counted(view, rows)
+            troubles = view.troubles()
+        if status is not None:
+            troubles = status["hosts_in_trouble"]
+        return [self._line(row, numbers, troubles, runs=status is not None) for row in rows]
+
+    def site(self, start: str) -> KeptSite | None:
+        """One of them, by its start."""
+        with open_site_view(self._folder) as view:
+            rows = view.book.sites()
+        return next((KeptSite(row.site, row.paused) for row in rows if row.site.start == start), None)
+
+    def look(self, site: Site, asked_s: float | None = None) -> SiteLook:
+        """A site before it is added. Whoever is crawled already is not asked again."""
+        origin = origin_of(site.start)
+        with open_site_view(self._folder) as view:
+            others = [row.site for row in view.book.sites()]
+            rules = [each.rule for each in _rules(view)]
+            known, host = view.book.robots_of(origin), view.host(origin.host)
+        if known is not None:
+            found = self._scout.lookup(origin), from_state(site, known, self._settings.clock.now())
+        else:
+            may_ask = host is None and asked_s is None and not SiteIndex(others).of_host(origin.host)
+            found = self._scout.look(site, asked_s, may_ask=may_ask)
+        warnings = warnings_of(site, others, rules, found, self._settings)
+        return SiteLook(origin.host, addresses_in_words(found[0]), found[1], warnings)
+
+    def leaving(self, start: str) -> Leaving:
+        """What would go with a site: what it takes and no other site does."""
+        with open_site_view(self._folder) as view:
+            sites = [row.site for row in view.book.sites()]
+            own = next((site for site in sites if site.start == start), None)
+            if own is None:
+                return Leaving(0, 0)
+            others = SiteIndex([site for site in sites if site is not own])
+            urls = view.urls_with_pages(partition_of(origin_of(start).host))
+            pages = [page for url, page in urls if in_scope(url, own) is None and others.site_of(url) is None]
+        return Leaving(len(pages), sum(pages))
+
+    def explain(self, url: str) -> Told:
+        """All that is known of a URL."""
+        now_s = self._settings.clock.now()
+        return explained(url, self._folder, schedule_for(self._settings), self._ask, now_s)
+
+    def strangers(self, most: int) -> list[Stranger]:
+        """Hosts that pages link to and no site takes, the most linked first."""
+        with open_site_view(self._folder) as view:
+            known = left_out([row.site for row in view.book.sites()], view.book.search_rules())
+            rows = view.book.strangers(most, known)
+        return [Stranger(row.host, row.pages, row.domains, row.first_s, row.example) for row in rows]
+
+    def rules(self) -> list[KeptRule]:
+        """The operator's rules for results, the oldest first."""
+        with open_site_view(self._folder) as view:
+            return _rules(view)
+
+    def _line(self, row: SiteRow, numbers: _Numbers, troubles: dict[str, str], *, runs: bool) -> SiteLine:
+        site, host = row.site, origin_of(row.site.start).host
+        count = numbers.counts.get(site.start, SiteCount(0, 0))
+        trouble = troubles.get(host, "")
+        return SiteLine(
+            site,
+            row.paused,
+            _state(row, trouble, count, runs=runs),
+            trouble,
+            count.pages,
+            count.known,
+            numbers.last_mishap(site),
+            numbers.fetches.get(host),
+            self._settings.config.crawl.delay_s if site.delay_s is None else site.delay_s,
+        )
+
+    def _counted(self, view: SiteView, rows: Sequence[SiteRow]) -> _Numbers:
+        """Numbers that are not older than it takes to count them, many times over; a new site is counted at once."""
+        with self._counting:
+            began_s, kept = time.monotonic(), self._numbers
+            if began_s > kept.until_s or any(row.site.start not in kept.counts for row in rows):
+                counts = view.counts_of([row.site for row in rows])
+                fetches, mishaps = view.last_fetches(), view.last_mishaps()
+                ended_s = time.monotonic()
+                until_s = ended_s + max(FRESH_S, TIMES_COST * (ended_s - began_s))
+                self._numbers = _Numbers(until_s, counts, fetches, mishaps)
+            return self._numbers
+
+    def _status(self) -> Told | None:
+        try:
+            return self._ask(Call("status"))
+        except StoreError:
+            return None
+
+    def _ask(self, call: Call) -> Told | None:
+        """What the keeper answers; None where none runs."""
+        try:
+            return ask_keeper(self._folder, call)
+        except OSError:
+            return None
+        except Gone:
+            raise StoreError("the crawl did not answer: it is ending or very busy; try again") from None
+
+
+def _rules(view: SiteView) -> list[KeptRule]:
+    rows: list[Any] = view.book.search_rules()
+    return [KeptRule(Rule(row.kind, row.query, row.value), row.added_s) for row in rows]
+
+
+def _state(row: SiteRow, trouble: str, count: SiteCount, *, runs: bool) -> SiteState:
+    if row.paused:
+        return "paused"
+    if not runs:
+        return "still"
+    if trouble:
+        return "robots" if trouble.startswith("robots.txt") else "trouble"
+    return "crawled" if count.pages else "new"

@@ -1,0 +1,195 @@
+"""What the console shows of a data folder: the keeper's numbers, the record's, and what takes room.
+
+It is asked by many threads at once, as often as pages are looked at. So what costs something is kept for some seconds,
+and what costs much for longer.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from math import inf
+from pathlib import Path
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+from vedette.config import Config
+from vedette.edges.clock import Clock
+from vedette.edges.measures import sizes
+from vedette.edges.post import Gone
+from vedette.edges.record_view import RecordView, Totals
+from vedette.edges.state import read_state
+from vedette.errors import StoreError
+from vedette.learn.workload import Drift, Workload, learned_from
+from vedette.live.commands import Call, Verb
+from vedette.live.supervisor import ask_keeper
+from vedette.web.console.watch_ports import Crawl, HostLine, Hosts, Part, Searched, Storage
+
+__all__ = ["FolderWatch"]
+
+T = TypeVar("T")
+
+KEEPER_PATIENCE_S = 3.0
+QUICK_S, SLOW_S = 1.0, 5.0
+# What is looked at may take a twentieth of a processor at most, however much there is.
+TIMES_COST = 20.0
+MOST_HOSTS = 1000
+MOST_QUERIES = 1000
+MOST_RISING = 20
+LEARNED_S = 90 * 86_400.0  # what is older counts next to nothing
+MOST_KEPT = 64
+_COUNTS = "SELECT (SELECT count(*) FROM site), (SELECT count(*) FROM (SELECT DISTINCT page FROM news LIMIT 100000))"
+_PARTS = (
+    ("archive_bytes", "Archive", "pages as they were fetched; what makes all the rest"),
+    ("index_bytes", "Index", "what is searched; made anew from the archive when it is missing"),
+    ("state_bytes", "State", "known URLs, sites, rules, and when to fetch what again"),
+    ("record_bytes", "Searches", "what was asked and opened, and numbers over time"),
+)
+
+
+class _Kept(Generic[T]):
+    """An answer that is good for some seconds; whoever comes meanwhile waits for the one who works it out."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._until_s = -inf
+        self._value: T | None = None
+
+    def get(self, made: Callable[[], T], for_s: float) -> T:
+        """The answer, made anew where it is too old."""
+        with self._lock:
+            began_s = time.monotonic()
+            if began_s >= self._until_s or self._value is None:
+                self._value = made()
+                ended_s = time.monotonic()
+                self._until_s = ended_s + max(for_s, TIMES_COST * (ended_s - began_s))
+            return self._value
+
+
+class FolderWatch:
+    """A ``web.console.watch_ports.Watch`` over one data folder."""
+
+    def __init__(self, folder: Path, clock: Clock, config: Config) -> None:
+        self._folder, self._clock, self._config = folder, clock, config
+        self._record = RecordView(folder)
+        self._crawl, self._hosts = _Kept[Crawl](), _Kept[Hosts]()
+        self._storage, self._latest = _Kept[Storage](), _Kept[Mapping[str, float]]()
+        self._workload = _Kept[Workload]()
+        self._searched: dict[float, _Kept[Searched]] = {}
+
+    def crawl(self) -> Crawl:
+        """How the crawl stands; where no keeper answers, as the record last had it."""
+        return self._crawl.get(self._look_at_crawl, QUICK_S)
+
+    def hosts(self) -> Hosts:
+        """The hosts that have something to do; none where no keeper answers."""
+        return self._hosts.get(self._look_at_hosts, QUICK_S)
+
+    def searched(self, span_s: float) -> Searched:
+        """What was asked in so many seconds until now."""
+        if len(self._searched) >= MOST_KEPT:
+            self._searched.clear()
+        kept = self._searched.setdefault(span_s, _Kept[Searched]())
+        return kept.get(lambda: self._look_at_searches(span_s), SLOW_S)
+
+    def storage(self) -> Storage:
+        """What takes room."""
+        return self._storage.get(self._look_at_disk, SLOW_S)
+
+    def points(self, name: str, since_s: float, most: int) -> list[tuple[float, float]]:
+        """A number over time; none where the record cannot be read, which its writer says and mends."""
+        try:
+            return self._record.series(name, since_s, most)
+        except StoreError:
+            return []
+
+    def latest(self) -> Mapping[str, float]:
+        """The last of each number."""
+        return self._latest.get(self._look_at_latest, QUICK_S)
+
+    def keeps_searches(self) -> bool:
+        """Whether the operator wants them written down."""
+        return self._config.serve.keep_slates_days > 0
+
+    # looking
+
+    def _ask(self, verb: Verb, **arguments: object) -> dict[str, Any] | None:
+        """What the keeper answers; None where there is none, or it has no time."""
+        try:
+            reply = ask_keeper(self._folder, Call(verb, arguments), KEEPER_PATIENCE_S)
+        except (OSError, Gone):
+            return None
+        return None if "error" in reply else reply
+
+    def _look_at_crawl(self) -> Crawl:
+        sites, unindexed = self._counts()
+        told = self._ask("status")
+        if told is None:
+            latest = self.latest()
+            known, waiting = (int(latest.get(name, 0)) for name in ("known", "waiting"))
+            return Crawl(sites=sites, known=known, waiting=waiting, unindexed=unindexed)
+        return Crawl(
+            is_running=True,
+            sites=sites,
+            pages_per_s=told["pages_per_s"],
+            known=told["urls_known"],
+            waiting=told["urls_waiting"],
+            out=told["urls_out"],
+            hosts=told["hosts"],
+            waiting_why=told["hosts_waiting"],
+            statuses=told["statuses"],
+            failures=told["failures"],
+            refusals=told["refusals"],
+            in_trouble=told["hosts_in_trouble"],
+            trouble=told["trouble"],
+            unindexed=unindexed,
+        )
+
+    def _counts(self) -> tuple[int, int]:
+        """How many sites there are, and how many pages wait for the index."""
+        try:
+            with read_state(self._folder) as db:
+                sites, unindexed = db.execute(_COUNTS).fetchone()
+        except StoreError:  # it is just being made
+            return 0, 0
+        return int(sites), int(unindexed)
+
+    def _look_at_hosts(self) -> Hosts:
+        told = self._ask("hosts", most=MOST_HOSTS)
+        if told is None:
+            return Hosts()
+        return Hosts(tuple(HostLine(**row) for row in told["hosts"]), told["total"])
+
+    def _look_at_searches(self, span_s: float) -> Searched:
+        try:
+            return self._read_searches(span_s)
+        except StoreError:
+            return Searched(Totals(), (), (), (), Drift(0.0, is_notable=False, is_told=False))
+
+    def _read_searches(self, span_s: float) -> Searched:
+        now_s = self._clock.now()
+        since_s = now_s - span_s
+        workload = self._workload.get(lambda: learned_from(self._record.counts(now_s - LEARNED_S)), SLOW_S)
+        return Searched(
+            self._record.totals(since_s),
+            tuple(self._record.top(since_s, MOST_QUERIES)),
+            tuple(self._record.without_result(since_s, MOST_QUERIES)),
+            tuple(workload.rising(now_s, MOST_RISING)),
+            workload.drift(now_s),
+        )
+
+    def _look_at_latest(self) -> Mapping[str, float]:
+        try:
+            return self._record.latest()
+        except StoreError:
+            return {}
+
+    def _look_at_disk(self) -> Storage:
+        found, store = sizes(self._folder), self._config.store
+        return Storage(
+            parts=tuple(Part(title, words, found.get(name, 0.0)) for name, title, words in _PARTS),
+            free_bytes=int(found.get("disk_free_bytes", 0)),
+            min_free_bytes=store.min_free_bytes,
+            archive_limit_bytes=store.max_bytes,
+            keep_days=store.keep_days,
+            keep_slates_days=self._config.serve.keep_slates_days,
+            folder=str(self._folder),
+        )

@@ -1,0 +1,79 @@
+"""The fetch budget at work: which hosts wait for it, and whose turn it is.
+
+A host for which nothing is left stands in line: in that of everybody, or in that of its site where the site's share is
+spent. It is not in the calendar then, or thousands of hosts would be looked at with each page that may leave. Lines
+move as buckets fill; who was there first comes first, and takes no more than leaves something for those behind it.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+from vedette.ring.allowance import ALL, Allowance
+from vedette.ring.kept import KeptHost, Rules
+
+__all__ = ["Budget"]
+
+SPENT = "waiting for the fetch budget"
+SHARE_SPENT = "its site's share of the fetch budget is spent"
+# What may leave at once: as much as comes in so many times as errands leave ahead of their time.
+BURST_TIMES = 2.0
+
+
+class Budget:
+    """Pages that may be given out, and the hosts that wait for them."""
+
+    def __init__(self) -> None:
+        self._allowance = Allowance()
+        self._lines: dict[str, deque[KeptHost]] = {}
+
+    def rule(self, rules: Rules) -> None:
+        """Other rules from now on. Nobody stands in line any more: the caller looks at everybody again."""
+        shares = {site.start: site.share for site in rules.sites if site.share is not None}
+        self._allowance.set_pace(rules.budget_per_s, BURST_TIMES * rules.ahead_s, shares)
+        self._lines.clear()
+
+    def offer(self, sites: Sequence[str], now_s: float) -> int:
+        """How many pages a host may be asked for in its turn, of whichever of its sites."""
+        return max((self._fair(site, now_s) for site in sites), default=0)
+
+    def take(self, site: str, now_s: float, *, at_once: bool) -> bool:
+        """Whether a page of a site may be given out, which it is then; what somebody waits for always may."""
+        if at_once:
+            self._allowance.overdraw(site, now_s)
+        return at_once or self._allowance.take(site, now_s)
+
+    def ready_s(self, site: str) -> float:
+        """When a page of a site may be given out, as far as is known now."""
+        return self._allowance.ready_s(site)
+
+    def took_files(self, count: int, now_s: float) -> None:
+        """So many robots.txt files are asked for."""
+        for _ in range(count):
+            self._allowance.overdraw(ALL, now_s)
+
+    def wait(self, host: KeptHost, sites: Sequence[str], now_s: float) -> None:
+        """A host of sites for which nothing is left stands in line, where it moves first."""
+        names = [name for site in sites if (name := self._allowance.lacking(site, now_s)) is not None]
+        if names and not host.short_of:
+            name = min(names, key=self._allowance.ready_s)
+            host.short_of = SPENT if name == ALL else SHARE_SPENT
+            self._lines.setdefault(name, deque()).append(host)
+
+    def released(self, now_s: float) -> KeptHost | None:
+        """The next host that has waited and need not any more."""
+        for name, line in self._lines.items():
+            if line and self._allowance.has_room(name, now_s):
+                host = line.popleft()
+                host.short_of = ""
+                return host
+        return None
+
+    def next_s(self) -> float | None:
+        """When somebody in line has a turn."""
+        return min((self._allowance.ready_s(name) for name, line in self._lines.items() if line), default=None)
+
+    def _fair(self, site: str, now_s: float) -> int:
+        """All that there is, divided by those who wait for it; one page at least where there is one."""
+        room = self._allowance.room(site, now_s)
+        waiting = sum(len(self._lines.get(name, ())) for name in dict.fromkeys((site, ALL)))
+        return max(1, room // (1 + waiting)) if room else 0

@@ -1,0 +1,1 @@
+"""The operator's console: what happens, why, and how to change it."""

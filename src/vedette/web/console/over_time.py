@@ -1,0 +1,140 @@
+"""Numbers over time on the console's pages: over which time, as charts, as files, and how they changed."""
+
+from statistics import median
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from vedette.edges.series import SERIES
+from vedette.web.access import path_of
+from vedette.web.console.charts import Line, line_chart
+from vedette.web.console.scales import said
+from vedette.web.console.shell import Shell
+from vedette.web.console.tables import csv_answer
+from vedette.web.console.watch_ports import Watch
+from vedette.web.words import stamp
+
+__all__ = ["OVERS", "POINTS", "Over", "Way", "chart", "growth_per_day", "over_of", "series_route", "trend", "ways"]
+
+POINTS = 240
+SHORTEST_S = 60.0
+MOST_IN_FILE = 20_000
+DAY_S = 86_400.0
+TITLES = {
+    "pages": "Pages kept",
+    "known": "URLs known",
+    "waiting": "URLs waiting",
+    "coverage": "Coverage",
+    "checked_in_time": "Checked in time",
+    "median_age_s": "Median age of pages",
+    "fetches_per_s": "Requests a second",
+    "archive_bytes": "Archive",
+    "index_bytes": "Index",
+    "state_bytes": "State",
+    "record_bytes": "Record of searches",
+    "disk_free_bytes": "Room left on the disk",
+    "searches_per_h": "Searches an hour",
+    "empty_share": "Without a result",
+    "click_share": "With a result opened",
+}
+
+
+class Over(NamedTuple):
+    """A stretch of time that ends now."""
+
+    name: str
+    words: str
+    lately: str
+    span_s: float
+
+
+OVERS = (
+    Over("hour", "1 hour", "hour", 3600.0),
+    Over("day", "1 day", "day", DAY_S),
+    Over("month", "30 days", "30 days", 30 * DAY_S),
+)
+
+
+class Way(NamedTuple):
+    """A link to the same page over another time."""
+
+    words: str
+    address: str
+    is_here: bool
+
+
+def over_of(request: Request) -> Over:
+    """The time that was chosen, a day where none was."""
+    named = request.query_params.get("over", "")
+    return next((over for over in OVERS if over.name == named), OVERS[1])
+
+
+def ways(request: Request) -> list[Way]:
+    """The times to choose from."""
+    here = over_of(request)
+    return [Way(over.words, f"{path_of(request)}?{urlencode({'over': over.name})}", over is here) for over in OVERS]
+
+
+def chart(watch: Watch, name: str, over: Over, now_s: float) -> Markup:
+    """A number over time."""
+    words, unit = SERIES[name]
+    csv = f"/console/series.csv?{urlencode({'name': name, 'over': over.name})}"
+    points = watch.points(name, now_s - over.span_s, POINTS)
+    return line_chart(Line(name, TITLES[name], words, unit, points, _begin_s(points, over, now_s), now_s, csv))
+
+
+def _begin_s(points: list[tuple[float, float]], over: Over, now_s: float) -> float:
+    """Where the axis begins: with the first number where that is young, so that a new folder has no empty charts."""
+    earliest_s = now_s - over.span_s
+    first_s = points[0][0] if points else earliest_s
+    return min(first_s, now_s - SHORTEST_S) if first_s > earliest_s + over.span_s / 4 else earliest_s
+
+
+def trend(points: list[tuple[float, float]], unit: str, over: Over) -> str:
+    """How a number changed, in words; empty where that cannot be said.
+
+    >>> trend([(0.0, 100.0), (86_000.0, 1300.0)], "n", OVERS[1]).replace("\N{NARROW NO-BREAK SPACE}", " ")
+    '1 200 more in the last day'
+    """
+    if len(points) < 2:
+        return ""
+    (first_s, first), (last_s, last) = points[0], points[-1]
+    # A number may be younger than the time that is looked at.
+    since = f"in the last {over.lately}" if last_s - first_s > 0.9 * over.span_s else "since measuring began"
+    if said(last - first, unit) == said(0.0, unit):
+        return f"no change {since}"
+    return f"{said(abs(last - first), unit)} {'more' if last > first else 'less'} {since}"
+
+
+def growth_per_day(points: list[tuple[float, float]]) -> float | None:
+    """By how much a number grows in a day; None where less than a day was measured.
+
+    The median of the slopes between all pairs (Theil, Sen), so that one clearing-out does not hide the growth.
+
+    >>> growth_per_day([(0.0, 10.0), (86_400.0, 20.0), (172_800.0, 30.0)])
+    10.0
+    """
+    if len(points) < 2 or points[-1][0] - points[0][0] < DAY_S:
+        return None
+    pairs = [(one, other) for place, one in enumerate(points) for other in points[place + 1 :] if other[0] > one[0]]
+    return median((other[1] - one[1]) / (other[0] - one[0]) for one, other in pairs) * DAY_S
+
+
+def series_route(shell: Shell, watch: Watch) -> Route:
+    """Any number over time as a file."""
+
+    async def shown(request: Request) -> Response:
+        name = request.query_params.get("name", "")
+        if name not in SERIES:
+            return shell.nothing_here(request, said="No number has this name.")
+        since_s = shell.now_s() - over_of(request).span_s
+        points = await run_in_threadpool(watch.points, name, since_s, MOST_IN_FILE)
+        rows = [(stamp(at_s), value) for at_s, value in points]
+        return csv_answer(name, ["when", f"{name} ({SERIES[name].unit})"], rows)
+
+    return Route("/series.csv", shown)

@@ -1,0 +1,68 @@
+"""The console as routes: all its pages behind one guard."""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Mount, Route, Router
+
+from vedette.errors import VedetteError
+from vedette.web.access import CONSOLE, Access
+from vedette.web.console.guard import HOME, Guard, kept_place
+from vedette.web.console.operating import operating_routes
+from vedette.web.console.ports import Operator
+from vedette.web.console.shell import Shell
+from vedette.web.console.site_ports import SiteDesk
+from vedette.web.console.watch_ports import Watch
+from vedette.web.console.watching import watching_routes
+from vedette.web.look import Look
+from vedette.web.orders import Undo
+from vedette.web.ports import Search
+
+__all__ = ["ConsoleParts", "console_routes"]
+
+
+class ConsoleParts(NamedTuple):
+    """What the console stands on. ``wall`` is the wall's clock, by which sessions end."""
+
+    operator: Operator
+    watch: Watch
+    desk: SiteDesk
+    wall: Callable[[], float] = time.time
+
+
+def console_routes(
+    parts: ConsoleParts, look: Look, access: Access, search: Search, clock: Callable[[], float]
+) -> list[BaseRoute]:
+    """Everything under ``/console``."""
+    shell = Shell(parts.operator, look, access, search.now_s)
+    pages = Router(
+        [*watching_routes(shell, parts.watch, search), *operating_routes(shell, parts.desk), _undo_route(shell)],
+        redirect_slashes=False,
+    )
+    return [Route(CONSOLE, _home), Mount(CONSOLE, app=Guard(pages, shell, parts.wall, clock))]
+
+
+async def _home(_request: Request) -> Response:
+    return RedirectResponse(HOME, 308)
+
+
+def _undo_route(shell: Shell) -> Route:
+    async def undone(request: Request) -> Response:
+        form = await shell.form(request)
+        action, back = form.get("action", ""), kept_place(form.get("back", ""))
+        if not (action.isascii() and action.isdigit() and len(action) < 16):
+            return _not_undone(shell, request, "This names no action.", back)
+        try:
+            return await shell.ordered(request, Undo(int(action)), back)
+        except VedetteError as error:
+            return _not_undone(shell, request, str(error), back)
+
+    return Route("/undo", undone, methods=["POST"])
+
+
+def _not_undone(shell: Shell, request: Request, said: str, back: str) -> Response:
+    title = "It was not undone"
+    return shell.page("undone.html", request, here="actions", title=title, status=422, said=said, back=back)

@@ -1,0 +1,225 @@
+"""The console as its operator meets it: in a browser, over a real ``vedette up``, from the token that it printed on."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from tests.browser.browsing import NO_BROWSER, browser, violations
+from tests.search_runs import Leaf, SmallWeb, Up, page, small_web, up
+from tests.tree_runs import patiently
+
+HOME, TWO = "http://one.test/", "http://two.test/"
+PAGES = {
+    HOME: page("Harbour", "the harbour of the first site", {"/a": "A", "/drafts/b": "B", f"{TWO}x": "elsewhere"}),
+    f"{HOME}a": page("Alpha", "zeppelin alpha"),
+    f"{HOME}drafts/b": page("Beta", "zeppelin beta"),
+    f"{HOME}robots.txt": Leaf("User-agent: *\nDisallow: /secret/\n", headers=(("Content-Type", "text/plain"),)),
+    TWO: page("Second", "a second site with a zeppelin gamma"),
+    f"{TWO}robots.txt": Leaf("User-agent: *\nCrawl-delay: 0.1\n", headers=(("Content-Type", "text/plain"),)),
+}
+PLACES = ("", "sites", "queue", "explain", "discover", "searches", "results", "storage", "actions")
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """One browser for all tests of this file."""
+    with browser() as started:
+        if started is None:
+            pytest.skip(NO_BROWSER)
+        yield started
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[SmallWeb]:
+    """Two sites, of which the first links to the second."""
+    with small_web(PAGES) as web:
+        yield web
+
+
+@pytest.fixture(scope="module")
+def run(web: SmallWeb, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:  # noqa: ARG001 - without a browser it is not started
+    """The first site is crawled, and can be searched."""
+    with up(web, tmp_path_factory.mktemp("console"), HOME) as run:
+        patiently(lambda: len(run.found("zeppelin")) == 2, PATIENCE_S)
+        yield run
+
+
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    """A browser that was never here."""
+    made = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def tab(context: BrowserContext, run: Up) -> Iterator[Page]:
+    """A tab; errors of scripts and requests elsewhere fail the test."""
+    tab = context.new_page()
+    trouble: list[str] = []
+    tab.on("pageerror", lambda error: trouble.append(str(error)))
+    tab.on("request", lambda asked: trouble.append(asked.url) if not asked.url.startswith(run.address) else None)
+    yield tab
+    assert trouble == []
+
+
+def token_of(folder: Path) -> str:
+    """The token as the first start printed it."""
+    found = re.search(r"vt_\S+", (folder / "told.txt").read_text())
+    assert found is not None
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def token(run: Up) -> list[str]:
+    """The token that is good now; whoever replaces it says so."""
+    return [token_of(run.folder)]
+
+
+def sign_in(tab: Page, run: Up, token: str) -> None:
+    """From the address that was printed to the first page of the console."""
+    tab.goto(f"{run.address}/console")
+    tab.fill("#token", token)
+    tab.click("text=Sign in >> nth=-1")
+    expect(tab.locator("h1")).to_have_text("Overview")
+
+
+@pytest.fixture
+def console(tab: Page, run: Up, token: list[str]) -> Page:
+    """Signed in."""
+    sign_in(tab, run, token[0])
+    return tab
+
+
+def undo(tab: Page) -> None:
+    """Take back what was just done, with the button beside it."""
+    tab.locator("[role=status]").get_by_role("button", name="Undo").click()
+    expect(tab.locator("[role=status]").first).to_contain_text("Undone")
+
+
+def test_first_login(tab: Page, run: Up, token: list[str]) -> None:
+    """A wrong token is told so, and how to get another; the right one leads where one wanted to go."""
+    tab.goto(f"{run.address}/console/sites")
+    tab.fill("#token", "vt_guessed")
+    tab.click("text=Sign in >> nth=-1")
+    expect(tab.locator("main")).to_contain_text("not the operator's token")
+    expect(tab.locator("body")).to_contain_text("vedette token new")
+    tab.fill("#token", token[0])
+    tab.click("text=Sign in >> nth=-1")
+    expect(tab.locator("h1")).to_have_text("Sites")
+    expect(tab.locator("main")).to_contain_text("one.test")
+    tab.get_by_role("button", name="Sign out").first.click()
+    tab.goto(f"{run.address}/console/sites")
+    expect(tab.locator("h1")).to_contain_text("Sign in")
+
+
+def test_a_site_is_added_after_a_look_at_it_and_taken_back(console: Page, run: Up, web: SmallWeb) -> None:
+    """A typing error is told beside the field and kept; the preview shows robots.txt; then it is crawled."""
+    console.goto(f"{run.address}/console/sites/add")
+    console.fill("[name=site]", "two test")
+    console.click("text=Look at it")
+    expect(console.locator("[name=site]")).to_have_value("two test")
+    expect(console.locator(".wrong").first).to_be_visible()
+    console.fill("[name=site]", TWO)
+    console.click("text=Look at it")
+    expect(console.locator("main")).to_contain_text("robots.txt")
+    assert [visit.url for visit in web.visits if "two.test" in visit.url] == [f"{TWO}robots.txt"]
+    console.locator("summary", has_text="More").click()
+    console.fill("[name=delay]", "soon")
+    console.click("text=Add this site")
+    expect(console.locator("[name=delay]")).to_have_value("soon")
+    expect(console.locator("#delay-wrong")).to_be_visible()
+    console.fill("[name=delay]", "")
+    console.click("text=Add this site")
+    expect(console.locator("[role=status]").first).to_contain_text(f"dded {TWO}")
+    patiently(lambda: TWO in run.found("gamma"), PATIENCE_S)
+    undo(console)
+    patiently(lambda: run.found("gamma") == [], PATIENCE_S)
+
+
+def test_a_site_is_paused_and_goes_on(console: Page, run: Up) -> None:
+    """The table says so, and the keeper goes by it."""
+    console.goto(f"{run.address}/console/sites")
+    row = console.locator("tr", has_text="one.test")
+    row.get_by_role("button", name="Pause").click()
+    expect(console.locator("tr", has_text="one.test")).to_contain_text("paused")
+    assert "paused" in run.vedette("sites", "list")
+    console.locator("tr", has_text="one.test").get_by_role("button", name="Resume").click()
+    expect(console.locator("tr", has_text="one.test")).not_to_contain_text("paused")
+
+
+def test_a_url_is_explained_and_fetched_now(console: Page, run: Up, web: SmallWeb) -> None:
+    """Why it is (not) fetched in one sentence; and a button that fetches it again."""
+    console.goto(f"{run.address}/console/explain")
+    console.fill("[name=url]", f"{HOME}secret/x")
+    console.click("text=Explain >> nth=-1")
+    expect(console.locator("main")).to_contain_text("disallow")
+    console.fill("[name=url]", f"{HOME}a")
+    console.click("text=Explain >> nth=-1")
+    expect(console.locator("main")).to_contain_text("fetched")
+    before = len(web.visited(f"{HOME}a"))
+    console.get_by_role("button", name="Fetch now").click()
+    patiently(lambda: len(web.visited(f"{HOME}a")) > before, PATIENCE_S)
+    expect(console.locator("[role=status]").first).to_be_visible()
+
+
+def test_a_page_is_hidden_and_shown_again(console: Page, run: Up) -> None:
+    """By its URL, and all that begins alike; nobody finds it until that is undone."""
+    for typed, left in ((f"{HOME}a", [f"{HOME}drafts/b"]), (f"{HOME}drafts/*", [f"{HOME}a"])):
+        console.goto(f"{run.address}/console/results")
+        console.fill("[name=url]", typed)
+        console.get_by_role("button", name="Hide it").click()
+        patiently(lambda left=left: run.found("zeppelin") == left, PATIENCE_S)  # type: ignore[misc]  # the default binds it
+        undo(console)
+        patiently(lambda: len(run.found("zeppelin")) == 2, PATIENCE_S)
+
+
+def test_a_domain_is_blocked_and_unblocked(console: Page, run: Up) -> None:
+    """Nothing of it is found, and undoing brings all of it back; the log has both."""
+    console.goto(f"{run.address}/console/results")
+    for typed in ("nonsense domain", "one.test"):
+        console.fill("[name=domain]", typed)
+        console.locator("form", has_text="Block").get_by_role("button", name="Add").click()
+        if typed != "one.test":
+            expect(console.locator("[name=domain]")).to_have_value(typed)
+            expect(console.locator("#domain-wrong")).to_be_visible()
+    patiently(lambda: run.found("zeppelin") == [], PATIENCE_S)
+    undo(console)
+    patiently(lambda: len(run.found("zeppelin")) == 2, PATIENCE_S)
+    console.goto(f"{run.address}/console/actions")
+    expect(console.locator("main")).to_contain_text("one.test")
+    expect(console.locator("main")).to_contain_text("ndone")
+
+
+def test_strangers_are_offered_and_never_crawled(console: Page, run: Up) -> None:
+    """A host that a page links to stands there until somebody does not want it."""
+    console.goto(f"{run.address}/console/discover")
+    expect(console.locator("main")).to_contain_text("two.test")
+    console.get_by_role("button", name="Not this one").click()
+    expect(console.locator("table")).to_have_count(0)
+    undo(console)
+    expect(console.locator("main")).to_contain_text("two.test")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_every_page_is_usable(console: Page, run: Up, width: int) -> None:
+    """Nothing is wider than the window, nothing serious keeps anybody out, and the menu is reached by keys alone."""
+    console.set_viewport_size({"width": width, "height": 800})
+    for place in PLACES:
+        console.goto(f"{run.address}/console/{place}")
+        assert console.evaluate("document.documentElement.scrollWidth") <= width, place
+        assert violations(console) == [], place
+
+
+def test_a_lost_token_is_replaced(console: Page, run: Up, token: list[str]) -> None:
+    """The new one opens, the old one does not, and whoever was signed in is not any more."""
+    old, token[0] = token[0], run.vedette("token", "new").split()[0]
+    console.goto(f"{run.address}/console/sites")
+    expect(console.locator("h1")).to_contain_text("Sign in")
+    console.fill("#token", old)
+    console.click("text=Sign in >> nth=-1")
+    expect(console.locator("main")).to_contain_text("not the operator's token")
+    sign_in(console, run, token[0])

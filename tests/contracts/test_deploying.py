@@ -1,0 +1,74 @@
+"""What docs/deploying.md and the files beside it tell machines to run is what our own parsers understand."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from vedette import config
+from vedette.cli import arguments
+from vedette.web.metrics import Metrics
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "deploying.md").read_text(encoding="utf-8")
+IMAGE = (DOCS / "deploy" / "Containerfile").read_text(encoding="utf-8")
+UNITS = sorted((DOCS / "deploy").glob("*.service"))
+PROGRAM = "/opt/vedette/bin/vedette"
+
+
+def in_units() -> list[list[str]]:
+    """The command lines of vedette in units; a shell around them is taken off."""
+    lines = [line for unit in UNITS for line in unit.read_text(encoding="utf-8").splitlines()]
+    started = [line.partition("=")[2] for line in lines if line.startswith("ExecStart=")]
+    inner = [shlex.split(line)[-1] if line.startswith("/bin/sh -c") else line for line in started]
+    return [shlex.split(line.removeprefix("exec ")) for line in inner]
+
+
+def in_image() -> list[str]:
+    """What a container runs."""
+    parts = [re.findall(rf"^{word} (\[.*\])$", IMAGE, re.MULTILINE)[-1] for word in ("ENTRYPOINT", "CMD")]
+    return [word for part in parts for word in json.loads(part)]
+
+
+def in_page() -> list[list[str]]:
+    """What the page tells people to type, with the program's whole path."""
+    return [shlex.split(line) for line in re.findall(rf"^sudo -u vedette ({PROGRAM} .*)$", PAGE, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("line", [*in_units(), in_image(), *in_page()], ids=" ".join)
+def test_every_command_is_one(line: list[str]) -> None:
+    """Verbs and options exist, and settings are read from where the page says that they are."""
+    program, *words = line
+    assert program in {PROGRAM, "vedette"}
+    options = arguments.parse(words)
+    named = {getattr(options, "config", None), getattr(options, "data", None)} - {None}
+    assert all(str(place).startswith(("/etc/vedette/", "/var/lib/vedette/")) for place in named)
+    assert named
+
+
+def test_the_settings_are_understood() -> None:
+    """Those that the page shows whole, those of the image, and each that is named in passing."""
+    for text in re.findall(r"^```toml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
+        config.parse(text, "docs/deploying.md")
+    known = {name for name, _, _ in config.describe()}
+    assert set(re.findall(r"`((?:crawl|store|serve)\.[a-z_]+)", PAGE)) <= known
+
+
+def test_the_image_listens_where_it_is_asked() -> None:
+    """The port of the settings is the one that is published and whose health is checked."""
+    (written,) = re.findall(r"printf '([^']*)' > /etc/vedette/vedette.toml", IMAGE)
+    serve = config.parse(written.replace(r"\n", "\n"), "Containerfile").serve
+    host, _, port = serve.listen.rpartition(":")
+    assert host == "0.0.0.0"  # noqa: S104 - inside a container
+    assert re.findall(r"^EXPOSE (.*)$", IMAGE, re.MULTILINE) == [port]
+    assert f"http://127.0.0.1:{port}/healthz" in IMAGE
+
+
+def test_every_number_that_is_watched_is_counted() -> None:
+    """Alerts that name a metric which nobody has would never ring."""
+    counted = {name for family in Metrics()._registry.collect() for name in (family.name, f"{family.name}_total")}
+    watched = {name.removesuffix("_bucket") for name in re.findall(r"\bvedette_[a-z_]+", PAGE)}
+    assert watched
+    assert watched <= counted

@@ -1,0 +1,220 @@
+"""A console on small things: an operator in memory, numbers that are made up, and the real application around them."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.testclient import TestClient
+from tests.web.small_search import NOW_S, SmallSearch
+
+from vedette.config import Rate, Serve
+from vedette.edges.record_view import QueryCount, Totals
+from vedette.errors import UsageError, VedetteError
+from vedette.facts import Site
+from vedette.learn.workload import Drift, Mover, Rising
+from vedette.web.app import make_app
+from vedette.web.console.ports import ActionLine
+from vedette.web.console.routes import ConsoleParts
+from vedette.web.console.site_ports import (
+    KeptRule,
+    KeptSite,
+    Leaving,
+    RobotsLook,
+    SiteDesk,
+    SiteLine,
+    SiteLook,
+    Stranger,
+)
+from vedette.web.console.watch_ports import Crawl, HostLine, Hosts, Part, Searched, Storage
+from vedette.web.look import Look
+from vedette.web.orders import CloseSession, Done, NewToken, OpenSession, Order, Undo
+
+TOKEN = "vo_the-right-one"  # noqa: S105 - nobody else's
+WALL_S = 1_760_000_000.0
+ADDRESS = "http://search.example.org"
+OURS = {"sec-fetch-site": "same-origin"}
+DAY_S = 86_400.0
+
+
+class SmallOperator:
+    """Knows one token, keeps sessions and actions, and carries out nothing. ``refusal`` says why it will not."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, float] = {}
+        self.orders: list[Order] = []
+        self.lines: list[ActionLine] = []
+        self.refusal: VedetteError | None = None
+        self.digest = hashlib.sha256(TOKEN.encode()).hexdigest()
+
+    def secret(self) -> bytes:
+        """Always the same."""
+        return b"a secret of this server"
+
+    def token_fits(self, token: str) -> bool:
+        """By its digest."""
+        return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest() == self.digest
+
+    def session_opened_s(self, digest: str) -> float | None:
+        """Of those that are open."""
+        return self.sessions.get(digest)
+
+    def order(self, order: Order, by: str) -> Done:
+        """Sessions are opened and closed, anything else is noted."""
+        if self.refusal is not None:
+            raise self.refusal
+        if isinstance(order, OpenSession):
+            self.sessions[order.digest] = order.wall_s
+        elif isinstance(order, CloseSession):
+            self.sessions.pop(order.digest, None)
+        elif isinstance(order, NewToken):
+            self.digest = order.digest
+            self.sessions.clear()
+        else:
+            return self._noted(order, by)
+        return Done("done", 0)
+
+    def actions(self, most: int, before: int | None = None) -> list[ActionLine]:
+        """The latest first."""
+        found = [line for line in reversed(self.lines) if before is None or line.id < before]
+        return found[:most]
+
+    def _noted(self, order: Order, by: str) -> Done:
+        if isinstance(order, Undo):
+            line = next((each for each in self.lines if each.id == order.action and each.can_be_undone), None)
+            if line is None:
+                raise UsageError("there is no such action that can be undone")
+            self.lines[self.lines.index(line)] = line._replace(can_be_undone=False, undone_s=NOW_S)
+        self.orders.append(order)
+        words = f"{type(order).__name__} was carried out"
+        self.lines.append(ActionLine(len(self.lines) + 1, NOW_S - 60, words, by, not isinstance(order, Undo)))
+        return Done(words, len(self.lines))
+
+
+class SmallWatch:
+    """Numbers for each page. Set its fields for others."""
+
+    def __init__(self) -> None:
+        self.crawl_now = Crawl(is_running=True, sites=1, known=12, waiting=3, hosts=2, waiting_why={"resting": 2})
+        self.host_rows: tuple[HostLine, ...] = (HostLine("docs.example.org", 3, "resting", NOW_S + 90, 0, ""),)
+        self.asked = Searched(
+            Totals(40, 4, 30, 12, {"its user agent names a program": 3}, 11),
+            (QueryCount("lag", "Lag", 9, 4, 0, 5, NOW_S - 60),),
+            (QueryCount("lga", "lga", 2, 1, 2, 0, NOW_S - 600),),
+            (Rising("storm", 20.0, 0.5),),
+            Drift(0.3, is_notable=True, movers=(Mover("storm", 0.2, 0.01),)),
+        )
+        self.series: dict[str, list[tuple[float, float]]] = {}
+        self.is_kept = True
+
+    def crawl(self) -> Crawl:
+        """As set."""
+        return self.crawl_now
+
+    def hosts(self) -> Hosts:
+        """As set."""
+        return Hosts(self.host_rows, len(self.host_rows))
+
+    def searched(self, _since_s: float) -> Searched:
+        """As set, whatever the time."""
+        return self.asked
+
+    def storage(self) -> Storage:
+        """Four parts."""
+        sizes = (("Archive", 4e9), ("Index", 1e9), ("State", 5e8), ("Searches", 1e7))
+        parts = tuple(Part(name, f"what {name.lower()} is", size) for name, size in sizes)
+        return Storage(parts, 50 * 10**9, 10**9, 8 * 10**9, 30, 30, "data")
+
+    def points(self, name: str, since_s: float, most: int) -> list[tuple[float, float]]:
+        """As set, since then."""
+        return [point for point in self.series.get(name, []) if point[0] >= since_s][-most:]
+
+    def latest(self) -> Mapping[str, float]:
+        """The last of each."""
+        return {name: points[-1][1] for name, points in self.series.items() if points}
+
+    def keeps_searches(self) -> bool:
+        """As set."""
+        return self.is_kept
+
+
+class SmallDesk:
+    """Sites in a list, of which nothing else is known."""
+
+    def __init__(self, *sites: Site) -> None:
+        self.kept = [KeptSite(site, paused=False) for site in sites]
+        self.hosts: list[Stranger] = []
+        self.kept_rules: list[KeptRule] = []
+        self.told: dict[str, Any] = {}
+
+    def sites(self) -> list[SiteLine]:
+        """All, as if each had some pages."""
+        return [SiteLine(each.site, each.paused, "crawled", "", 5, 9, None, NOW_S - 60, 1.0) for each in self.kept]
+
+    def site(self, start: str) -> KeptSite | None:
+        """By its start."""
+        return next((each for each in self.kept if each.site.start == start), None)
+
+    def look(self, site: Site, asked_s: float | None = None) -> SiteLook:
+        """It allows everything."""
+        robots = RobotsLook(f"{site.start}robots.txt", "allowed", "", "It was not asked.", asked_s=asked_s)
+        return SiteLook(site.start.split("/")[2], "192.0.2.1", robots, ())
+
+    def leaving(self, _start: str) -> Leaving:
+        """A few."""
+        return Leaving(9, 5)
+
+    def explain(self, url: str) -> dict[str, Any]:
+        """As set."""
+        return {"url": url, **self.told}
+
+    def strangers(self, most: int) -> list[Stranger]:
+        """As set."""
+        return self.hosts[:most]
+
+    def rules(self) -> list[KeptRule]:
+        """As set."""
+        return self.kept_rules
+
+
+class Console:
+    """A client of a whole application with a console. ``wall_s`` and ``clock_s`` are its times."""
+
+    def __init__(self, serve: Serve | None = None, desk: SiteDesk | None = None) -> None:
+        self.operator, self.watch, self.desk = SmallOperator(), SmallWatch(), desk or SmallDesk()
+        self.wall_s, self.clock_s = WALL_S, 0.0
+        parts = ConsoleParts(self.operator, self.watch, self.desk, lambda: self.wall_s)
+        self.app = make_app(
+            SmallSearch(),
+            serve or Serve(rate=Rate(0, 1.0)),
+            Look(),
+            clock=lambda: self.clock_s,
+            console=parts,
+        )
+        self.client = self.another()
+
+    def another(self, address: str = "192.0.2.1") -> TestClient:
+        """Somebody else's browser."""
+        return TestClient(self.app, ADDRESS, follow_redirects=False, client=(address, 50_000))
+
+    def sign_in(self, client: TestClient | None = None, token: str = TOKEN, place: str = "") -> Any:
+        """Post the token."""
+        form = {"token": token, "next": place}
+        return (client or self.client).post("/console/signin", data=form, headers=OURS)
+
+    def mark(self) -> str:
+        """What forms of the session carry."""
+        found = re.search(r'name="csrf" value="([^"]+)"', self.client.get("/console/").text)
+        assert found is not None
+        return found[1]
+
+    def post(self, path: str, **fields: str) -> Any:
+        """Send a form as our own pages do."""
+        return self.client.post(path, data={"csrf": self.mark(), **fields}, headers=OURS)
+
+
+def signed_in(desk: SiteDesk | None = None) -> Console:
+    """A console with an operator who is signed in."""
+    console = Console(desk=desk)
+    assert console.sign_in().status_code == 303
+    return console

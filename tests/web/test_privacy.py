@@ -1,0 +1,53 @@
+"""The page on privacy says what is true of this server, to whoever asks."""
+
+import re
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+from tests.web.held_pages import first
+from tests.web.small_search import Ask, HeldLog, recording_to, served
+
+from vedette.config import Rate, Serve
+
+BROWSER = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}
+OPEN = Serve(rate=Rate(0, 1.0))
+
+
+def said(ask: Ask, path: str = "/privacy") -> str:
+    """What a reader sees of a page."""
+    return " ".join(first(LexborHTMLParser(ask(path, BROWSER).body.decode()), "main").text().split())
+
+
+def test_the_mark_that_is_shown_is_the_one_that_is_kept() -> None:
+    """So a visitor can have everything under it deleted, with the command that stands there."""
+    log = HeldLog()
+    with served(OPEN, recording=recording_to(log)) as (ask, _):
+        ask("/search?q=lag", BROWSER)
+        told = said(ask)
+        answer = ask("/privacy", BROWSER)
+    assert re.findall("vedette forget --visitor ([0-9a-f]+)", told) == [log.slates[0].visitor]
+    assert answer.headers["cache-control"].startswith("private")
+    assert "127.0.0.1" not in told
+
+
+@pytest.mark.parametrize(("days", "words"), [(30, "deleted after 30 days"), (1, "deleted after 1 day.")])
+def test_it_says_for_how_long(days: int, words: str) -> None:
+    """In days, as they are set."""
+    with served(OPEN, recording=recording_to(HeldLog(), keep_days=days)) as (ask, _):
+        assert words in said(ask).replace("\N{NARROW NO-BREAK SPACE}", " ")
+
+
+def test_where_nothing_is_kept_it_says_so() -> None:
+    """No mark is made, and nothing else is claimed."""
+    with served(OPEN) as (ask, _):
+        told = said(ask)
+    assert "This search keeps nothing of what is asked" in told
+    assert "vedette forget" not in told
+    assert "mark" not in told
+
+
+def test_every_page_leads_there_and_nobody_needs_a_key() -> None:
+    """Before signing in one can read what that means."""
+    with served(Serve(access="token", rate=Rate(0, 1.0))) as (ask, _):
+        assert b'href="/privacy"' in ask("/signin").body
+        assert ask("/privacy").status == 200
