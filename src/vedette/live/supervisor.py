@@ -237,7 +237,8 @@ def _live(name: str, work: Callable[[], int], parent: int) -> None:
         kernel = ctypes.CDLL(None)
         kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         # What ps and top show, at most 15 bytes of it.
-        kernel.prctl(PR_SET_NAME, f"vedette {name.replace('worker ', 'w').replace('server ', 's')}".encode())
+        short = name.replace("worker ", "w").replace("server ", "s").replace("recorder", "record")
+        kernel.prctl(PR_SET_NAME, f"vedette {short}".encode())
         if os.getppid() == parent:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
