@@ -24,7 +24,7 @@ SERIES: Mapping[str, Measure] = {
     "known": Measure("URLs known", "n"),
     "waiting": Measure("URLs that wait to be fetched", "n"),
     "coverage": Measure("coverage: pages kept, as a share of the known URLs that nothing refuses", "share"),
-    "checked_in_time": Measure("checked in time: share of fetched URLs whose next visit is not overdue", "share"),
+    "checked_in_time": Measure("checked in time: share of fetched URLs whose next fetch is not overdue", "share"),
     "median_age_s": Measure("median time since the pages in the index were last fetched", "s"),
     "fetches_per_s": Measure("requests a second of wall time", "1/s"),
     "archive_bytes": Measure("size of the archive", "bytes"),
