@@ -1,0 +1,94 @@
+"""What an experiment is: a question that is put to worlds, policies, budgets and seeds, and answered in rows of numbers.
+
+A *cell* is one world, policy, budget and seed. It is worked out on its own, from its description alone, so cells can be
+spread over cores, interrupted and gone on with, and always come out the same.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+__all__ = ["METRICS", "Cell", "Experiment", "Measured", "Metric", "Span"]
+
+
+class Metric(NamedTuple):
+    """What a number says, in words; its unit; and whether more of it is better (None: neither)."""
+
+    words: str
+    unit: str = ""
+    more_is_better: bool | None = None
+
+
+METRICS: Mapping[str, Metric] = {
+    "coverage": Metric("share of new pages found", "share", True),
+    "overhead": Metric("fetches of known pages for each new page found: sum of fetches / sum of finds", "", False),
+    "overhead_mean": Metric("the same as a mean of ratios, over sites and times with finds", "", False),
+    "htd_p90": Metric("90th percentile of hours to discovery; never found counts with its visible life", "h", False),
+    "htd_p90_found": Metric("the same over found pages only", "h", False),
+    "regret": Metric("1 - found / found by the bound; may be negative", "share", False),
+    "freshness": Metric("share of live known pages whose copy is current, averaged over time", "share", True),
+    "age": Metric("days that copies are out of date, averaged over live known pages and time", "d", False),
+    "quality": Metric("quality of the repository (eq. 4.5), as a share of that of a current one", "share", True),
+    "impact": Metric("expected impact of what was fetched", "", True),
+    "qpc": Metric("quality per click", "", True),
+    "tbp": Metric("time until a page of high quality is popular", "d", False),
+    "revenue": Metric("what was charged", "", True),
+    "overspend": Metric("what was charged beyond a budget", "", False),
+    "changed_per_fetch": Metric("share of fetches that found a change", "share", None),
+    "fetches": Metric("fetches made", "", None),
+}
+
+
+class Span(NamedTuple):
+    """The part of a world that is looked at: as given on the command line (an ISO date or an index), or empty for all."""
+
+    begin: str = ""
+    end: str = ""
+
+
+class Cell(NamedTuple):
+    """One world, policy, budget and seed. The world is named as the user writes it, without any local path."""
+
+    experiment: str
+    world: str
+    policy: str
+    budget: float
+    seed: int
+    span: Span = Span()
+
+
+Measured = Mapping[str, float]
+
+
+class Experiment(Protocol):
+    """One question. ``worlds`` are the kinds that it takes ("git", "frontpages", "made", "live")."""
+
+    @property
+    def name(self) -> str:
+        """How it is called on the command line."""
+
+    @property
+    def about(self) -> str:
+        """The question, in one line."""
+
+    @property
+    def worlds(self) -> tuple[str, ...]:
+        """The kinds of worlds that it can be put to."""
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The numbers of its rows, of ``METRICS`` or its own (then described in ``own``)."""
+
+    @property
+    def own(self) -> Mapping[str, Metric]:
+        """Numbers that only this experiment has."""
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The names that it knows, bounds among them; the first ones are run where nobody says which."""
+
+    @property
+    def budgets(self) -> tuple[float, ...]:
+        """Those that are run where nobody says which; a budget is fetches a day unless ``about`` says otherwise."""
+
+    def run(self, cell: Cell) -> list[Measured]:
+        """The rows of a cell; a row may have further columns (``step``, ``host``, ``k``), which are numbers, too."""

@@ -1,0 +1,1 @@
+"""Questions to worlds: each file asks one, and says by which numbers it is answered."""
