@@ -1,4 +1,4 @@
-"""What an experiment is: a question that is put to worlds, policies, budgets and seeds, and answered in rows of numbers.
+"""What an experiment is: a question that is put to worlds, policies, budgets and seeds, and answered in numbers.
 
 A *cell* is one world, policy, budget and seed. It is worked out on its own, from its description alone, so cells can be
 spread over cores, interrupted and gone on with, and always come out the same.
@@ -39,7 +39,7 @@ METRICS: Mapping[str, Metric] = {
 
 
 class Span(NamedTuple):
-    """The part of a world that is looked at: as given on the command line (an ISO date or an index), or empty for all."""
+    """The part of a world that is looked at, as given on the command line: an ISO date or an index; empty for all."""
 
     begin: str = ""
     end: str = ""

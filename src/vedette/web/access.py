@@ -106,7 +106,7 @@ class Access:
         path = path_of(request)
         found = self._identified(request)
         if path in OF_OPERATORS:
-            return _ordering(found, "authorization" in request.headers)
+            return _ordering(found, bool(self._borne(request)))
         if path in _OPEN or path.startswith(_OPEN_FOLDER) or (_asks_itself(path) and self._is_heard(request)):
             return found if isinstance(found, Reader) else Reader()
         return found if isinstance(found, Refused) else _fitting(found, path)
@@ -164,11 +164,15 @@ class Access:
         return Reader(name, ("search", "private"), known_by="proxy")
 
     def _shown(self, request: Request) -> str:
+        in_address = request.query_params.get("key", "") if is_for_programs(path_of(request)) else ""
+        return self._borne(request) or in_address
+
+    def _borne(self, request: Request) -> str:
+        """The key in the header; what else a proxy's readers may send there is none of ours."""
         scheme, _, shown = request.headers.get("authorization", "").partition(" ")
         shown = shown.strip()
-        if scheme.lower() == "bearer" and (self.serve.access != "proxy" or shown.startswith(PREFIX)):
-            return shown or "none"
-        return request.query_params.get("key", "") if is_for_programs(path_of(request)) else ""
+        is_ours = self.serve.access != "proxy" or shown.startswith(PREFIX)
+        return (shown or "none") if scheme.lower() == "bearer" and is_ours else ""
 
     def _trusts(self, address: str) -> bool:
         try:

@@ -94,7 +94,8 @@ def _fetch(fields: Fields) -> Order:
 
 
 def _dismiss(fields: Fields) -> Order:
-    return Dismiss(_text(fields, "host").lower()[:253])
+    host = _text(fields, "host")
+    return Dismiss(_meant("host", lambda: rule_of("block", "", host).value))  # a host, as rules know it
 
 
 def _undo(fields: Fields) -> Order:

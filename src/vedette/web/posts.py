@@ -21,8 +21,8 @@ def is_ours(request: Request, access: Access) -> bool:
     told = request.headers.get("sec-fetch-site")
     if told is not None:
         return told == "same-origin"
-    origin = urlsplit(request.headers.get("origin", "")).netloc
-    return bool(origin) and origin in {request.headers.get("host"), urlsplit(access.serve.address).netloc}
+    origin = _place_of(request.headers.get("origin", ""))
+    return bool(origin) and origin in {request.headers.get("host"), _place_of(access.serve.address)}
 
 
 async def posted_fields(request: Request, longest: int = LONGEST_BODY) -> dict[str, list[str]] | None:
@@ -41,6 +41,18 @@ def fields_of(body: bytes) -> dict[str, list[str]]:
     """
     fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
     return {name: [_in_lines(value) for value in values] for name, values in fields.items()}
+
+
+def _place_of(origin: str) -> str:
+    """Host and port of an origin; empty where it is none.
+
+    >>> _place_of("https://example.org:8443"), _place_of("null"), _place_of("http://[::1")
+    ('example.org:8443', '', '')
+    """
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
 
 
 def _in_lines(value: str) -> str:

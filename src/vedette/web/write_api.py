@@ -51,8 +51,10 @@ def write_routes(operator: Operator | None) -> list[Route]:
 
 
 def _value(body: bytes) -> object:
+    """What a body says; None where it is no JSON, or holds half of a surrogate pair, which no text can."""
     try:
         value: object = json.loads(body)
+        json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
     return value

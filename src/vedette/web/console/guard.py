@@ -96,6 +96,7 @@ class Guard:
         if session is None:
             return _to_sign_in(request) if is_read else self._refused(request, _NO_SESSION)
         request.state.csrf = self._mark(session)
+        request.state.is_in = lambda: self._session(request) is not None  # for answers that take long
         if is_read:
             return None
         return await self._unwanted(request) or await self._signed_out(request, session)

@@ -18,7 +18,7 @@ __all__ = ["NAVIGATION", "Place", "Problems", "Shell", "sentence", "with_done"]
 
 Problems = dict[str, str]  # what is wrong with a form, by the name of its field
 BY = "the console"
-_HIGHEST_ACTION = 1 << 53
+_MOST_DIGITS = 15  # of the number of an action; more is none's
 
 
 class Place(NamedTuple):
@@ -98,7 +98,7 @@ class Shell:
     def _done(self, request: Request) -> ActionLine | None:
         """The action that the address names; no text travels in addresses, where anybody could write it."""
         typed = request.query_params.get("done", "")
-        if not (typed.isascii() and typed.isdigit() and int(typed[:20]) < _HIGHEST_ACTION):
+        if not (typed.isascii() and typed.isdigit() and len(typed) <= _MOST_DIGITS):
             return None
         return next((line for line in self.operator.actions(1, int(typed) + 1) if line.id == int(typed)), None)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -30,7 +30,8 @@ MANY_UNINDEXED = 1000  # some always wait for a second
 HOSTS_NAMED = 3
 LONGEST_REASON = 100
 LIVE_EVERY_S = 2.0
-LIVE_TIMES = 60  # then the browser asks again, and the guard looks again who it is
+LIVE_TIMES = 60  # then the browser asks again
+STREAM = "text/event-stream"
 MOST_STREAMS = 100
 OVERVIEW_CHARTS = ("pages", "coverage", "checked_in_time", "median_age_s")
 QUEUE_CHARTS = ("waiting", "fetches_per_s")
@@ -165,16 +166,21 @@ class Streams:
         self._watch = watch
         self._open = 0
 
-    async def live(self, _request: Request) -> Response:
+    async def live(self, request: Request) -> Response:
         """A stream of server-sent events; without script the page is loaded again instead."""
+        if request.method == "HEAD":  # there is nothing to wait for
+            return Response(media_type=STREAM)
         if self._open >= MOST_STREAMS:
             return Response(status_code=503, headers={"retry-after": "60"})
-        return StreamingResponse(self._events(), media_type="text/event-stream")
+        return StreamingResponse(self._events(request.state.is_in), media_type=STREAM)
 
-    async def _events(self) -> AsyncIterator[str]:
+    async def _events(self, is_in: Callable[[], bool]) -> AsyncIterator[str]:
+        """Until whoever looks has signed out, or has looked for so long that the guard should look again who it is."""
         self._open += 1
         try:
             for _ in range(LIVE_TIMES):
+                if not is_in():
+                    return
                 crawl = await run_in_threadpool(self._watch.crawl)
                 yield f"data: {json.dumps(_live(crawl))}\n\n"
                 await asyncio.sleep(LIVE_EVERY_S)
