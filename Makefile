@@ -23,8 +23,8 @@ setup-run:
 demo: setup-run ## a made web on loopback, crawled and searchable in the browser; PORT=8080, FOR=120s ends it
 	@.venv/bin/vedette demo $(if $(PORT),--port $(PORT)) $(if $(FOR),--for $(FOR))
 
-up: setup-run ## the real job: SITES="https://example.org/ …" CONTACT=you@example.org
-	@.venv/bin/vedette up $(SITES) $(if $(CONTACT),--contact $(CONTACT))
+up: setup-run ## the real job: SITES="https://example.org/ …" CONTACT=you@example.org OPTIONS="--allow-private …"
+	@.venv/bin/vedette up $(SITES) $(if $(CONTACT),--contact $(CONTACT)) $(OPTIONS)
 
 test: check ## check, then every test (under 20 minutes)
 	@tools/browser

@@ -166,7 +166,7 @@ def test_up_says_where_things_are_and_keeps_to_itself(site: str, tmp_path: Path)
     assert lines[0].split() == ["Data", "kept"]
     assert re.fullmatch(r"Search +http://127\.0\.0\.1:[0-9]+/", lines[1])
     assert [word for word in ("Ctrl-C", "vedette status --data kept", "vedette explain URL") if word not in out] == []
-    assert "vedette up --data kept goes on" in lines[-1]
+    assert "vedette up --data kept --allow-private goes on" in lines[-1]
     assert process.returncode == 0
 
 

@@ -126,7 +126,10 @@ def test_moving_numbers_come_as_events(console: Console) -> None:
     places = console.client.get("/console/queue").text
 
     async def first() -> str:
-        answer = await Streams(console.watch).live(asked(""))
+        request = asked("")
+        request.scope["method"] = "GET"
+        request.state.is_in = lambda: True
+        answer = await Streams(console.watch).live(request)
         assert isinstance(answer, StreamingResponse)
         assert answer.media_type == "text/event-stream"
         return str(await anext(aiter(answer.body_iterator)))

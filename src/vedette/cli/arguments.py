@@ -41,9 +41,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """What argparse found wrong, and where to look."""
-        message = re.sub(
-            r"^argument VERB: invalid choice: '(.*)' \(choose from (.*)\)$", r'unknown verb "\1": say \2', message
-        )
+        wrong = re.fullmatch(r"argument VERB: invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL)
+        if wrong:
+            near = difflib.get_close_matches(wrong[1], re.findall(r"[a-z-]+", wrong[2]), 1)
+            advice = f"did you mean {near[0]}?" if near else f"say {wrong[2]}"
+            message = f'unknown verb "{wrong[1]}": {advice}'
         raise UsageError(f"{message}; see {self.prog} --help")
 
 
@@ -54,7 +56,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     if unknown:
         raise UsageError(_unknown(unknown[0], getattr(options, "parser", parser)))
     if not hasattr(options, "run"):
-        raise UsageError('say what to do, such as "vedette crawl https://example.org/"; see vedette --help')
+        raise UsageError('say what to do, such as "vedette up https://example.org/"; see vedette --help')
     return options
 
 

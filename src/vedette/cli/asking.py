@@ -24,6 +24,10 @@ def folder_of(options: argparse.Namespace) -> Path:
 def hint(command: str, options: argparse.Namespace) -> str:
     """A command for the same folder, to be typed next."""
     place = f" --data {options.data}" if options.data is not None else ""
+    if command == "up":  # what is not kept in the folder has to be said again
+        contact = getattr(options, "contact", None)
+        place += f" --contact {contact}" if contact else ""
+        place += " --allow-private" if getattr(options, "allow_private", False) else ""
     return f"vedette {command}{place}"
 
 

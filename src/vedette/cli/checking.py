@@ -1,11 +1,12 @@
-"""Sites of earlier days, before they are asked again: none may be at an address that must not be asked.
+"""Sites of earlier days, before they are asked again: which of them lie where nothing may be asked.
 
-A name that is gone meanwhile is no reason not to begin: the keeper says so in time, and the others go on.
+That is no reason not to begin: the others go on, and the console says so, too.
 """
 
 from vedette.cli.crawling import check_addresses
 from vedette.edges.book import SiteRow
 from vedette.edges.dns import look_up
+from vedette.errors import UsageError
 from vedette.facts import origin_of
 from vedette.fetch.connect import detour_for
 from vedette.live.settings import LiveSettings, rules_for
@@ -13,12 +14,17 @@ from vedette.live.settings import LiveSettings, rules_for
 __all__ = ["check_known"]
 
 
-def check_known(settings: LiveSettings, rows: list[SiteRow]) -> None:
-    """Raise with what to do, if a site that is not paused may not be asked."""
+def check_known(settings: LiveSettings, rows: list[SiteRow]) -> list[str]:
+    """What to do about each site that is not paused and may not be asked."""
     rules = rules_for(settings, rows)
+    told = []
     for site in rules.sites:
         origin = origin_of(site.start)
         detour = detour_for(origin, settings.detours)
         addresses = (detour.address,) if detour else look_up(origin.host).addresses
-        if addresses:
-            check_addresses(site, addresses, rules)
+        try:
+            if addresses:
+                check_addresses(site, addresses, rules)
+        except UsageError as error:
+            told.append(f"nothing of {site.start} is fetched: {error}; or pause it: vedette sites pause {site.start}")
+    return told

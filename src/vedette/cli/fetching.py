@@ -123,7 +123,9 @@ def _run_for(settings: LiveSettings, wish: _Wish) -> None:
     with open_view(settings.folder) as view:
         rows = view.book.sites()
     asked = {_row_of(url, rows).site.start for url in wish.urls}
-    check_known(replace(settings, sites=(), forever=True), [row for row in rows if row.site.start in asked])
+    trouble = check_known(replace(settings, sites=(), forever=True), [row for row in rows if row.site.start in asked])
+    if trouble:
+        raise UsageError(trouble[0])
     tree = _Tree(settings.folder, wish)
     run_tree(replace(settings, sites=(), forever=True, only_wished=True), tree.step)
     if tree.trouble is not None:

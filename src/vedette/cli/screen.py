@@ -94,7 +94,7 @@ class Screen:
         return (
             f"{span(now_s - self._started_s):>8}  {amount(told['pages'])} pages, {rate:.0f}/s, "
             f"{amount(told['urls_waiting'])} URLs waiting, {asked} of {told['hosts']} hosts being asked, "
-            f"{amount(sum(told['failures'].values()))} failed{_trouble(told, '; ')}"
+            f"{amount(sum(told['failures'].values()))} failed{_in_trouble(told)}{_trouble(told, '; ')}"
         )
 
 
@@ -110,6 +110,12 @@ def _rows(told: Numbers, rate: float) -> list[tuple[str, str, str]]:
         ("trouble", amount(trouble.total()), kinds(trouble)),
         *([("paused", "", _trouble(told))] if _trouble(told) else []),
     ]
+
+
+def _in_trouble(told: Numbers) -> str:
+    """Hosts that do not answer as they should, by reason."""
+    trouble = Counter(told["hosts_in_trouble"].values())
+    return f"; hosts in trouble: {kinds(trouble)}" if trouble else ""
 
 
 def _trouble(told: Numbers, before: str = "") -> str:

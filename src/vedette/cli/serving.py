@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +43,7 @@ def serve(options: argparse.Namespace) -> int:
         )
     new = _new(named.sites, rows)
     check(replace(settings, sites=new))
-    check_known(settings, rows)
+    sys.stderr.writelines(f"vedette: {words}\n" for words in check_known(settings, rows))
     listener = bind(listen) if listen else None
     _add(settings, new)
     settings = replace(settings, listener=listener)

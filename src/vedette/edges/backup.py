@@ -140,6 +140,7 @@ def _copy_record(folder: Path, partial: Path) -> list[str]:
                 shutil.copyfile(folder / LOGS / name, partial / LOGS / name)
         with read_record(folder) as db:
             if db is not None:
+                (partial / RECORD).touch(mode=0o600)
                 with closing(sqlite3.connect(partial / RECORD)) as copy:
                     db.backup(copy)
         _fold_copies(partial)

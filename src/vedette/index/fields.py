@@ -100,15 +100,21 @@ def _most(forms: Sequence[bytes]) -> list[int]:
 def places_of(url: str) -> list[str]:
     """What ``site:`` may call the place of a URL: its host, the domains above it, and host and folders.
 
+    A port that is not the usual one may be said, too.
+
     >>> places_of("https://docs.example.org/a/b?x=1")
     ['docs.example.org', 'example.org', 'org', 'docs.example.org/a', 'docs.example.org/a/b']
+    >>> places_of("http://127.0.0.2:8080/a")
+    ['127.0.0.2:8080', '127.0.0.2:8080/a', '127.0.0.2', '127.0.0.2/a']
     """
-    host = origin_of(url).host
+    host, authority = origin_of(url).host, str(origin_of(url)).partition("://")[2]
     labels = host.split(".")
     domains = [host] if host.replace(".", "").isdigit() or ":" in host else _above(labels)
     path = _readable(url.partition("?")[0].partition("#")[0]).partition("://")[2].partition("/")[2].lower()
     folders = [folder for folder in path.split("/") if folder][:MOST_FOLDERS]
-    return domains + [f"{host}/{'/'.join(folders[:depth])}" for depth in range(1, len(folders) + 1)]
+    below = ["/".join(folders[:depth]) for depth in range(1, len(folders) + 1)]
+    ported = [authority, *(f"{authority}/{folder}" for folder in below)] if authority != host else []
+    return [*ported, *domains, *(f"{host}/{folder}" for folder in below)]
 
 
 def _above(labels: Sequence[str]) -> list[str]:

@@ -30,6 +30,7 @@ MOST_TERMS = 32  # of one query
 MOST_TIMES = 1e9
 LEAST = 3.0  # searches of late without which nothing rises
 MOST_MOVERS = 10
+LEAST_PAST = 2.0  # recent half-lives that must have passed before anything is usual
 
 
 class Asked(NamedTuple):
@@ -221,6 +222,8 @@ class Workload:
 
     def drift(self, now_s: float) -> Drift:
         """How far the terms that are asked for of late are from those that are usual, and which moved."""
+        if now_s - self._first_s < LEAST_PAST * self._fading.quick_s:
+            return Drift(0.0, is_notable=False, is_told=False)  # nothing is usual yet
         names, recent, usual = self._compared(self._terms.held(), now_s)
         every = self._moments(now_s)
         found = shift(recent, usual, every)

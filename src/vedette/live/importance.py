@@ -31,6 +31,11 @@ class Ranking:
     def __init__(self) -> None:
         self._aside = Aside("vedette.live.importance")
         self._pages = 0
+        self._hurried = False
+
+    def hurry(self) -> None:
+        """Something was hidden or shown again: no suggestion is to name it, or one may."""
+        self._hurried = True
 
     def step(self, table: PageTable, now_s: float) -> None:
         """Begin where it is time."""
@@ -38,8 +43,8 @@ class Ranking:
             return
         pages = len(table.indexed)
         changed = abs(pages - self._pages) > GROWTH * self._pages or now_s - self._aside.began_s > LATEST_S
-        if pages and changed:
-            self._pages = pages
+        if pages and (changed or self._hurried):
+            self._pages, self._hurried = pages, False
             self._aside.begin(now_s, str(table.folder))
 
     def close(self) -> None:

@@ -42,6 +42,9 @@ def run_indexer(settings: LiveSettings) -> int:
             if generations.current() != indexer.builder.generation:
                 indexer.close()
                 indexer = open_indexer(settings.folder, settings.clock)
+            if indexer.builder.concealed_anew and not indexer.builder.pending:
+                indexer.builder.concealed_anew = False
+                ranking.hurry()
             ranking.step(indexer.builder.table, time.monotonic())
             renewal.step(indexer.builder.table, time.monotonic())
             if not indexer.step():

@@ -55,12 +55,14 @@ class Builder:
         self._earlier = earlier
         self._ruled: list[Site] = []
         self._concealed = NOTHING_CONCEALED
+        self.concealed_anew = False
         self._sites = SiteIndex(())
         self._links = Links(self._sites)
         self._documents: PdfReader[int] = PdfReader()
 
     def ruled(self, sites: Sequence[Site], concealed: Concealed = NOTHING_CONCEALED) -> None:
         """The operator's sites: what they overrule, and how their links are read; and what is not to be shown."""
+        self.concealed_anew |= concealed != self._concealed
         self._concealed = concealed
         if self._ruled == list(sites):
             return

@@ -61,8 +61,14 @@ def _changed(order: Order, state: State, now_s: float) -> tuple[str, tuple[Order
         state.book.offer_stranger(order.host)
         return f"offered as a site again: {order.host}", (Dismiss(order.host),)
     if isinstance(order, NewToken):
+        first = "made the operator's first token"
+        words = (
+            "made a new operator's token; everybody is signed out of the console"
+            if state.book.token_digest()
+            else first
+        )
         state.book.set_token(order.digest)
-        return "made a new operator's token; everybody is signed out of the console", ()
+        return words, ()
     if isinstance(order, FetchNow):
         more = f" and {len(order.urls) - 1} more" if len(order.urls) > 1 else ""
         return f"asked for {order.urls[0]}{more} to be fetched now", ()

@@ -18,6 +18,7 @@ from vedette.facts import Overrule, Refusal, Site, registrable_domain
 from vedette.order.patterns import coarse
 from vedette.order.yields import HostYield
 from vedette.parse.worth import Unworthy
+from vedette.ring.concealment import Concealed
 from vedette.ring.copies import LESSONS
 from vedette.ring.indexing import Standing, left_out
 from vedette.ring.ports import PageRow
@@ -102,13 +103,15 @@ def _is_exact_copy(page: PageRow, stands: int, view: StateView) -> bool:
 
 
 def _author(page: PageRow, said: Said, view: StateView, now_s: float) -> str:
-    """What its author says against it besides noindex: that another page takes its place, or that its time is over."""
+    """What people say against it besides noindex: the operator hides it, its author names another, its time is over."""
     own = view.book.urls_by_id([page.id])[page.id]
     named = resolve(said.canonical, own) if said.canonical else None
     other = view.url(named) if named is not None and named != own else None
     row = view.book.page_of(other.id) if other else None
     elsewhere = row is not None and 200 <= row.status < 300
-    return left_out(Standing(page.status, page.kind, is_read=True, marks=said.marks, named=elsewhere), (), now_s)
+    concealed = Concealed.of((row.kind, row.value) for row in view.book.search_rules()).why(own)
+    standing = Standing(page.status, page.kind, is_read=True, marks=said.marks, named=elsewhere, concealed=concealed)
+    return left_out(standing, (), now_s)
 
 
 def _index(found: Mapping[str, str], overruled: tuple[Overrule, ...], author: str) -> Told:

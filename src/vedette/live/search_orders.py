@@ -104,7 +104,7 @@ def _add_rules(rules: Sequence[Rule], state: State, now_s: float) -> tuple[str, 
 
 def _added(rules: Sequence[Rule], new: Collection[Rule]) -> str:
     if len(rules) == 1:
-        return f"{'from now on' if new else 'there already'}: {rules[0]}"
+        return f"{'rule added' if new else 'there already'}: {rules[0]}"
     if len(new) == len(rules):
         return f"added {len(new)} rules"
     return f"added {len(new)} of {len(rules)} rules; the others were there"
@@ -122,7 +122,7 @@ def _remove_rules(rules: Sequence[Rule], state: State) -> tuple[str, tuple[Order
         if not any(state.book.drop_search_rule(rule.kind, *spelling) for spelling in spellings):
             raise UsageError(f'there is no such rule ({rule}); "vedette rules list" shows them')
     rules_changed(rules, state)
-    done = f"no longer: {rules[0]}" if len(rules) == 1 else f"removed {len(rules)} rules"
+    done = f"rule removed: {rules[0]}" if len(rules) == 1 else f"removed {len(rules)} rules"
     return done, (AddRules(tuple(rules)),)
 
 

@@ -53,7 +53,7 @@ def _of_address(site: Site, lookup: Lookup, settings: LiveSettings) -> Iterator[
     if lookup.addresses and not public and not (site.allow_private or settings.allow_private):
         yield (
             f"{lookup.host} lies at the private address {lookup.addresses[0]}, where nothing is fetched. "
-            "Allow private addresses below if you mean it."
+            "Allow private addresses under “More” below if you mean it."
         )
 
 
@@ -82,4 +82,4 @@ def _of_rules(site: Site, rules: Sequence[Rule]) -> Iterator[str]:
     blocked = frozenset(rule.value for rule in rules if rule.kind == "block")
     host = origin_of(site.start).host
     if lies_in(host, blocked):
-        yield f"{host} is on a domain that you blocked: nothing of it is fetched unless you unblock it under Results."
+        yield f"{host} is on a domain that you blocked: nothing of it is fetched unless you unblock it under Rules."

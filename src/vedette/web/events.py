@@ -65,7 +65,7 @@ def _read(body: bytes) -> _Said:
         raise WrongParameter("kind", f"kind is one of {', '.join(KINDS)}.")
     if page is None or not 0 <= page <= MOST_PAGE:
         raise WrongParameter("page", "page is the id of the result that was opened, and 0 for a view.")
-    return _Said(slate, cast("EventKind", kind), page)
+    return _Said(slate, cast("EventKind", kind), page if kind == "click" else 0)  # a slate is seen once, as a whole
 
 
 def _whole(value: object) -> int | None:

@@ -204,8 +204,8 @@ class _Exit:
 
 def _route(scope: Scope) -> str:
     """The pattern of the path that answered; one name for all that matched none."""
-    path = getattr(scope.get("route"), "path", None)
-    return "none" if path is None else scope.get("root_path", "") + path
+    path, root = getattr(scope.get("route"), "path", None), scope.get("root_path", "")
+    return "none" if path is None else path if path.startswith(root) and root else root + path
 
 
 def _place(request: Request) -> str:

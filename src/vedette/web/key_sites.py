@@ -1,5 +1,6 @@
 """What a key that is for some sites only may search: these, or parts of them, whatever the query itself says."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from vedette.facts import origin_of
@@ -9,6 +10,8 @@ from vedette.web.parameters import WrongParameter, shaped
 from vedette.web.ports import Count
 
 __all__ = ["covers", "limited", "site_to_search", "sites_met"]
+
+_PORT = re.compile(r":[0-9]{1,5}\Z")
 
 
 def site_to_search(values: Mapping[str, str], limits: tuple[str, ...]) -> str:
@@ -38,7 +41,7 @@ def covers(limits: tuple[str, ...], url: str) -> bool:
     >>> covers(("docs.example.org/api",), "https://docs.example.org/api/v1"), covers(("example.org",), "https://org/")
     (True, False)
     """
-    place = f"{origin_of(url).host}/{url.partition('://')[2].partition('/')[2]}"
+    place = f"{str(origin_of(url)).partition('://')[2]}/{url.partition('://')[2].partition('/')[2]}"
     return not limits or any(_within(place, limit) for limit in limits)
 
 
@@ -51,6 +54,8 @@ def _within(site: str, limit: str) -> bool:
     """Whether all of a site belongs to a limit."""
     host, _, path = site.partition("/")
     limit_host, _, limit_path = limit.partition("/")
+    if not _PORT.search(limit_host):  # a limit without a port is for all of them
+        host = _PORT.sub("", host)
     same = host.lower() == limit_host or (not limit_path and host.lower().endswith(f".{limit_host}"))
     return same and path.startswith(limit_path)
 

@@ -26,6 +26,7 @@ from vedette.web.orders import (
 )
 from vedette.web.parameters import WrongParameter, unknown
 from vedette.web.rule_text import rule_of, web_url
+from vedette.web.words import sentence
 
 __all__ = ["FIELDS", "LONGEST_TEXT", "MOST_ACTION", "MOST_URLS", "read_order"]
 
@@ -112,7 +113,10 @@ def _site(fields: Fields) -> str:
 
 
 def _settings(fields: Fields) -> dict[str, object]:
+    """By name. A key must not point the crawler at secrets of this machine, to be sent to a host of its holder's."""
     settings = fields.get("settings", {})
+    if isinstance(settings, dict) and "secrets" in settings:
+        raise WrongParameter("settings", "Credentials are named in the console or on the command line, not by keys.")
     if not isinstance(settings, dict):
         raise WrongParameter("settings", 'settings is an object, such as {"delay": "5s", "exclude": ["/drafts/*"]}.')
     return settings
@@ -137,7 +141,7 @@ def _meant(name: str, read: Callable[[], T]) -> T:
     try:
         return read()
     except UsageError as error:
-        raise WrongParameter(name, f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
+        raise WrongParameter(name, sentence(str(error))) from None
 
 
 _READ: Mapping[str, Callable[[Fields], Order]] = {

@@ -103,7 +103,8 @@ def server_of(app: ASGIApp) -> Server:
 
 def _cannot(error: OSError, host: str, port: str) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"port {port} is in use: stop what uses it, or name another with serve.listen"
+        ways = "--listen of vedette up, --port of vedette demo, or serve.listen"
+        return f"port {port} is in use: stop what uses it, or name another with {ways}"
     if error.errno in {errno.EACCES, errno.EPERM}:
         return f"port {port} needs more rights: name one from 1024 on with serve.listen"
     if error.errno == errno.EADDRNOTAVAIL:

@@ -28,6 +28,7 @@ __all__ = [
     "marked",
     "number",
     "real",
+    "sentence",
     "stamp",
 ]
 
@@ -241,3 +242,14 @@ def language_name(code: str) -> str:
     ('German', 'xx')
     """
     return _LANGUAGES.get(code, code)
+
+
+def sentence(words: str) -> str:
+    """Words with a capital at their start and a stop at their end; an address or a name stays as it is.
+
+    >>> sentence("the site was paused"), sentence("https://example.org/ was added.")
+    ('The site was paused.', 'https://example.org/ was added.')
+    """
+    first = words.partition(" ")[0].rstrip(":,")
+    begun = words[:1].upper() + words[1:] if first.isalpha() else words
+    return begun if begun.endswith((".", "?", "…")) else f"{begun}."

@@ -12,6 +12,7 @@ from vedette.web.answers import error_answer, iso_time, json_answer
 from vedette.web.console.ports import ActionLine, Operator
 from vedette.web.order_text import read_order
 from vedette.web.parameters import given, whole
+from vedette.web.words import sentence
 
 __all__ = ["ACTIONS", "ORDERS", "write_routes"]
 
@@ -33,9 +34,9 @@ def write_routes(operator: Operator | None) -> list[Route]:
         try:
             done = await run_in_threadpool(operator.order, order, f"the key {request.state.reader.name}")
         except UsageError as error:
-            return error_answer(409, "cannot_be_done", f"{str(error)[:1].upper()}{str(error)[1:]}.")
+            return error_answer(409, "cannot_be_done", sentence(str(error)))
         except StoreError as error:
-            return error_answer(503, "no_crawler", f"{str(error)[:1].upper()}{str(error)[1:]}.")
+            return error_answer(503, "no_crawler", sentence(str(error)))
         return json_answer({"done": done.words, "action": done.action})
 
     async def acted(request: Request) -> Response:

@@ -17,9 +17,10 @@ from vedette.errors import VedetteError
 from vedette.facts import Site, origin_of
 from vedette.web.console.scopes import scopes_of
 from vedette.web.console.shell import Problems, Shell
-from vedette.web.console.site_forms import Typed, blank, read_form, sentence
+from vedette.web.console.site_forms import Typed, blank, read_form
 from vedette.web.console.site_ports import SiteDesk
 from vedette.web.orders import AddSite
+from vedette.web.words import sentence
 
 __all__ = ["adding_routes"]
 

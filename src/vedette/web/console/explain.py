@@ -14,12 +14,12 @@ from vedette.errors import VedetteError
 from vedette.facts import origin_of, registrable_domain
 from vedette.web.console.explain_words import parts, verdict
 from vedette.web.console.shell import Shell
-from vedette.web.console.site_forms import sentence
 from vedette.web.console.site_ports import SiteDesk
 from vedette.web.orders import AddRules, FetchNow, Order, Rule
 from vedette.web.rule_text import rule_of, web_url
+from vedette.web.words import sentence
 
-__all__ = ["explain_routes", "explained_at"]
+__all__ = ["LONGEST", "explain_routes", "explained_at"]
 
 Told = dict[str, Any]
 

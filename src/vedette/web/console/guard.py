@@ -136,17 +136,19 @@ class Guard:
         if fields is None:
             return self._refused(request, _NO_FORM)
         place = kept_place(fields.get("next", [""])[-1])
-        if wait_s := self._wait_s(request):
-            said = f"Too many wrong tokens. Try again in {wait_s} s."
-            return self._form(request, place, 429, said, {"retry-after": str(wait_s)})
-        if not self._shell.operator.token_fits(fields.get("token", [""])[-1].strip()[:LONGEST_TOKEN]):
-            return self._form(request, place, 401, "This is not the operator's token.")
-        return await self._opened(request, place)
-
-    def _wait_s(self, request: Request) -> int:
-        """How long whoever guesses has to wait; one address cannot use up what is for all."""
         mark = self._shell.access.mark(request, Reader())
-        return ceil(self._limits.wait_s(f"address {mark}", PER_ADDRESS) or self._limits.wait_s("all", FOR_ALL))
+        if wait_s := self._limits.wait_s(f"address {mark}", PER_ADDRESS):
+            return self._too_many(request, place, ceil(wait_s))
+        if self._shell.operator.token_fits(fields.get("token", [""])[-1].strip()[:LONGEST_TOKEN]):
+            return await self._opened(request, place)
+        # Only wrong tokens count for all: however many guess elsewhere, the operator gets in.
+        if wait_s := self._limits.wait_s("all", FOR_ALL):
+            return self._too_many(request, place, ceil(wait_s))
+        return self._form(request, place, 401, "This is not the operator's token.")
+
+    def _too_many(self, request: Request, place: str, wait_s: int) -> Response:
+        said = f"Too many wrong tokens. Try again in {wait_s} s."
+        return self._form(request, place, 429, said, {"retry-after": str(wait_s)})
 
     async def _opened(self, request: Request, place: str) -> Response:
         """Always a new secret: one that was in the browser before is worth nothing, whoever put it there."""

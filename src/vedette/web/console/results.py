@@ -10,15 +10,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from vedette.errors import UsageError, VedetteError
-from vedette.web.console.explain import explained_at
+from vedette.web.console.explain import LONGEST, explained_at
 from vedette.web.console.ports import ActionLine
 from vedette.web.console.shell import Problems, Shell
-from vedette.web.console.site_forms import Typed, sentence
+from vedette.web.console.site_forms import Typed
 from vedette.web.console.site_ports import KeptRule, SiteDesk, Stranger
 from vedette.web.console.tables import Column, Table, csv_answer
 from vedette.web.orders import KINDS, PER_QUERY, AddRules, Dismiss, RemoveRules, Rule
 from vedette.web.rule_text import rule_of
-from vedette.web.words import exact
+from vedette.web.words import exact, sentence
 
 __all__ = ["result_routes"]
 
@@ -130,7 +130,7 @@ class _Results:
             if kind not in KINDS:
                 raise UsageError("there is no such rule")
             order = RemoveRules((Rule(kind, form.get("query", ""), form.get("value", "")),))
-            back = explained_at(form["url"]) if form.get("url") else "/console/results"
+            back = explained_at(form["url"][:LONGEST]) if form.get("url") else "/console/results"
             return await self.shell.ordered(request, order, back)
         except VedetteError as error:
             return await self._rules(request, {}, {"form": sentence(str(error))}, 422)
@@ -141,7 +141,9 @@ class _Results:
         rules = await run_in_threadpool(self.desk.rules)
         told = {"rules": rules, "seen": RULES.seen(request, rules), "words": WORDS, "typed": typed}
         told |= {"explained_at": explained_at, "problems": problems or {}}
-        return self.shell.page("results.html", request, here="results", title="Results", status=status, **told)
+        return self.shell.page(
+            "results.html", request, here="results", title="Rules for results", status=status, **told
+        )
 
     # the log
 

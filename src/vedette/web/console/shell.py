@@ -14,7 +14,7 @@ from vedette.web.look import Look
 from vedette.web.orders import Order
 from vedette.web.rendering import page
 
-__all__ = ["NAVIGATION", "Place", "Problems", "Shell", "sentence", "with_done"]
+__all__ = ["NAVIGATION", "Place", "Problems", "Shell", "with_done"]
 
 Problems = dict[str, str]  # what is wrong with a form, by the name of its field
 BY = "the console"
@@ -36,7 +36,7 @@ NAVIGATION = (
     Place("explain", "Explain", "/console/explain"),
     Place("discover", "Discover", "/console/discover"),
     Place("searches", "Searches", "/console/searches"),
-    Place("results", "Results", "/console/results"),
+    Place("results", "Rules", "/console/results"),
     Place("storage", "Storage", "/console/storage"),
     Place("actions", "Actions", "/console/actions"),
 )
@@ -64,7 +64,6 @@ class Shell:
             "request_path": path_of(request),
             "now_s": self.now_s(),
             "problems": {},
-            "sentence": sentence,
         }
         return page(f"console/{template}", request, self.look, status, **{**shared, **told})
 
@@ -101,17 +100,6 @@ class Shell:
         if not (typed.isascii() and typed.isdigit() and len(typed) <= _MOST_DIGITS):
             return None
         return next((line for line in self.operator.actions(1, int(typed) + 1) if line.id == int(typed)), None)
-
-
-def sentence(words: str) -> str:
-    """Words with a capital at their start and a stop at their end; an address or a name stays as it is.
-
-    >>> sentence("the site was paused"), sentence("https://example.org/ was added.")
-    ('The site was paused.', 'https://example.org/ was added.')
-    """
-    first = words.partition(" ")[0].rstrip(":,")
-    begun = words[:1].upper() + words[1:] if first.isalpha() else words
-    return begun if begun.endswith((".", "?")) else f"{begun}."
 
 
 def with_done(back: str, action: int) -> str:

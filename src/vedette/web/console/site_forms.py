@@ -11,8 +11,9 @@ from typing import Any
 from vedette.config.site_text import site_of_text, write_sites
 from vedette.errors import VedetteError
 from vedette.facts import Site
+from vedette.web.words import sentence
 
-__all__ = ["Typed", "blank", "changes_between", "filled", "read_form", "sentence", "typed_settings"]
+__all__ = ["Typed", "blank", "changes_between", "filled", "read_form", "typed_settings"]
 
 Typed = dict[str, str]  # what stands in the fields of a form, by their names
 
@@ -81,16 +82,6 @@ def changes_between(old: Site, new: Site) -> dict[str, object]:
         for field in fields(Site)
         if getattr(old, field.name) != getattr(new, field.name)
     }
-
-
-def sentence(words: str) -> str:
-    """What is wrong, as a sentence.
-
-    >>> sentence("write yes or no")
-    'Write yes or no.'
-    """
-    ended = words if words.endswith((".", "?", "…")) else f"{words}."
-    return f"{ended[:1].upper()}{ended[1:]}"
 
 
 def _problem(name: str, text: str, settings: Mapping[str, object]) -> str:

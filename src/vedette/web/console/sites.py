@@ -14,10 +14,11 @@ from vedette.facts import origin_of
 from vedette.web.console.explain import explained_at
 from vedette.web.console.scopes import scopes_of
 from vedette.web.console.shell import Problems, Shell
-from vedette.web.console.site_forms import Typed, changes_between, filled, read_form, sentence
+from vedette.web.console.site_forms import Typed, changes_between, filled, read_form
 from vedette.web.console.site_ports import KeptSite, SiteDesk, SiteLine, SiteState
 from vedette.web.console.tables import Column, Table
 from vedette.web.orders import PauseSite, RemoveSite, SetSite
+from vedette.web.words import sentence
 
 __all__ = ["site_routes"]
 
@@ -25,7 +26,7 @@ Told = dict[str, Any]
 
 HOME: Final = "/console/sites"
 STATES: Final[dict[SiteState, str]] = {
-    "crawled": "being crawled",
+    "crawled": "running",
     "paused": "paused",
     "robots": "in trouble, waiting for robots.txt",
     "trouble": "in trouble",

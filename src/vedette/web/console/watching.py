@@ -12,16 +12,17 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from vedette.facts import Failure
 from vedette.web.console.asking import asking_routes
 from vedette.web.console.charts import bars
 from vedette.web.console.over_time import POINTS, Over, chart, over_of, series_route, trend, ways
 from vedette.web.console.scales import said
-from vedette.web.console.shell import Shell, sentence
+from vedette.web.console.shell import Shell
 from vedette.web.console.storing import storing_routes
 from vedette.web.console.tables import Column, Table
 from vedette.web.console.watch_ports import Crawl, HostLine, Watch
 from vedette.web.ports import Search
-from vedette.web.words import counted, host_name
+from vedette.web.words import counted, host_name, sentence
 
 __all__ = ["Streams", "Trouble", "troubles", "watching_routes"]
 
@@ -79,6 +80,10 @@ def troubles(crawl: Crawl, behind: str) -> list[Trouble]:
     if behind or crawl.unindexed >= MANY_UNINDEXED:
         why = behind or f"{counted(crawl.unindexed, 'page')} wait for the index"
         found.append(Trouble(f"What can be found is incomplete: {why}.", "It catches up by itself."))
+    if crawl.failures.get(Failure.ADDRESS):
+        what = "Some hosts lie at addresses that may not be asked, so nothing of them is fetched."
+        cure = "Public ones need a contact (crawl.contact), private ones leave in the settings of their site."
+        found.append(Trouble(what, cure, "/console/sites?sort=-error", "Sites"))
     if crawl.in_trouble:
         found.append(_hosts_in_trouble(crawl))
     return found
