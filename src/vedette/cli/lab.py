@@ -1,4 +1,4 @@
-"""``vedette lab …``: serve a made web, judge a crawler by the web's access log."""
+"""``vedette lab …``: put questions to worlds, report the answers; serve a made web, judge a crawler by its log."""
 
 import argparse
 import dataclasses
@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vedette.cli.lab_grammar import add_experiments
 from vedette.cli.options import speed_of
 from vedette.errors import UsageError
 
@@ -34,9 +35,10 @@ disallowed by robots.txt, or was sent before robots.txt was known. Exit code 1 i
 
 def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb, its verbs and their options."""
-    lab = verbs.add_parser("lab", help="made webs, and judging crawlers on them")
+    lab = verbs.add_parser("lab", help="experiments on recorded and made webs, and judging crawlers")
     lab.set_defaults(run=_say_what, parser=lab)
     inner = lab.add_subparsers(metavar="VERB", parser_class=type(lab))
+    add_experiments(inner)
     _add_serve(inner)
     _add_judge(inner)
 
@@ -67,7 +69,8 @@ def _add_judge(verbs: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _say_what(_: argparse.Namespace) -> int:
-    raise UsageError("say what to do in the lab: serve or judge; see vedette lab --help")
+    verbs = "list, run, report, import-git, import-frontpages, serve or judge"
+    raise UsageError(f"say what to do in the lab: {verbs}; see vedette lab --help")
 
 
 def _serve(options: argparse.Namespace) -> int:

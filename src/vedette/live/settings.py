@@ -9,6 +9,7 @@ from vedette.edges.book import SiteRow
 from vedette.edges.clock import Clock
 from vedette.facts import Site
 from vedette.fetch.connect import Detour
+from vedette.live.decision_log import witness_wanted
 from vedette.refresh.policies.fixed import Fixed
 from vedette.ring.kept import Rules
 from vedette.ring.schedule import Schedule
@@ -75,4 +76,5 @@ def rules_for(settings: LiveSettings, sites: list[SiteRow], blocked: frozenset[s
 
 def schedule_for(settings: LiveSettings) -> Schedule:
     """The recrawl rule. A ``crawl`` fetches nothing again, but an ``up`` that follows it needs the times."""
-    return Schedule(recrawl=True, sources=Fixed(interval_s=settings.config.crawl.source_interval_s))
+    sources = Fixed(interval_s=settings.config.crawl.source_interval_s)
+    return Schedule(recrawl=True, sources=sources, witness=witness_wanted())

@@ -24,6 +24,7 @@ from vedette.ring.orders import Copy, Errand
 from vedette.ring.ports import Book, ContentRow, Leased, PageRow, Told, Urls
 from vedette.ring.robots_files import errand_for
 from vedette.ring.thrift import Held, Spared, Thrift
+from vedette.ring.witness import Decision, Witness
 
 __all__ = ["NOBODY", "Chooser", "copy_of"]
 
@@ -75,6 +76,7 @@ class Chooser:
         refuse: Refuses,
         put_back: Callable[[Iterable[int], int], None],
         thrift: Thrift,
+        witness: Witness | None = None,
     ) -> None:
         self._hosts = hosts
         self._urls = urls
@@ -82,6 +84,7 @@ class Chooser:
         self._refuse = refuse
         self._put_back = put_back
         self._thrift = thrift
+        self._witness = witness
         self._held: list[tuple[int, Held]] = []
         self._unpaid_s = inf
         self.instead: list[Named] = []
@@ -189,9 +192,13 @@ class Chooser:
         return self._fronts[name, depth]
 
     def _worth(self, batch: Unseen) -> Floats:
-        policy = ORDERS[self._hosts.rules.order].policy
-        rng = rng_for(self._hosts.rules.seed, f"order/{policy.name}/{self._draws}")
-        return policy.worth(policy.start(None), batch, 0.0, rng)
+        policy, seed = ORDERS[self._hosts.rules.order].policy, self._hosts.rules.seed
+        stream = f"order/{policy.name}/{self._draws}"
+        worth = policy.worth(policy.start(None), batch, 0.0, rng_for(seed, stream))
+        if self._witness is not None:
+            facts = {name: getattr(batch, name).tolist() for name in batch.__slots__}
+            self._witness(Decision("order", 0.0, seed, stream, {policy.name: {}}, facts, {"worth": worth.tolist()}))
+        return worth
 
     def _drawn(self, host: KeptHost, worker: int, until_s: float, most: int | None) -> tuple[int, list[_Drawn]]:
         """How many were wanted, and those that there were: what somebody waits for comes first."""

@@ -51,7 +51,8 @@ class Keeper:
         self.copies = copies
         self.thrift = Thrift(lambda: copies.learned)
         self._hosts = Hosts(rules, urls, workers)
-        self._chooser = Chooser(self._hosts, urls, book, self._refuse, self._put_back, self.thrift)
+        put_back, witness = self._put_back, schedule.witness
+        self._chooser = Chooser(self._hosts, urls, book, self._refuse, put_back, self.thrift, witness)
         self._robots = RobotsErrands(self._hosts, book, self._sitemaps)
         self._attempts: Counter[int] = Counter()
         self._wished: dict[int, KeptHost] = {}

@@ -1,7 +1,7 @@
 """When a page that was just fetched is due again: sources at a fixed pace, everything else by its own changes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from math import inf
 
 import numpy as np
@@ -12,10 +12,12 @@ from vedette.refresh.policies.fixed import Fixed
 from vedette.refresh.policies.nutch import Nutch
 from vedette.ring.orders import Fetched, Kind, Place
 from vedette.ring.ports import Outlinks, PageRow
+from vedette.ring.witness import Decision, Witness
 
 __all__ = ["Schedule", "is_source"]
 
 SLASHES_OF_A_HOME = 3
+Columns = Mapping[str, Sequence[float] | Sequence[bool]]
 
 
 def is_source(url: str, kind: Kind) -> bool:
@@ -25,12 +27,16 @@ def is_source(url: str, kind: Kind) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The first recrawl rule; ``recrawl`` off means that nothing is ever due again."""
+    """The first recrawl rule; ``recrawl`` off means that nothing is ever due again.
+
+    A ``witness`` is told each batch with what was decided.
+    """
 
     recrawl: bool = False
     sources: Fixed = field(default_factory=Fixed)
     pages: Nutch = field(default_factory=Nutch)
     seed: int = 1
+    witness: Witness | None = None
 
     def rows(
         self, answers: Sequence[tuple[int, Fetched]], earlier: Mapping[int, PageRow]
@@ -83,11 +89,25 @@ class Schedule:
         )
         now_s = float(batch.last_fetch_s.max())
         rng = rng_for(self.seed, f"refresh/{now_s}")
-        kept = self.pages.observe(np.array([row.interval_s if row else 0.0 for row in before]), batch, now_s)
+        state = np.array([row.interval_s if row else 0.0 for row in before])
+        kept = self.pages.observe(state, batch, now_s)
         due = self.pages.due(kept, batch, now_s, 0.0, rng)
         looks = self.sources.due((), batch, now_s, 0.0, rng)
-        due = np.where([is_source(result.errand.url, result.kind) for result in results], looks, due)
+        sources = [is_source(result.errand.url, result.kind) for result in results]
+        due = np.where(sources, looks, due)
+        if self.witness is not None:
+            facts = {"state": state.tolist(), "is_source": sources, **_columns(batch)}
+            self._tell(self.witness, now_s, facts, {"state": kept.tolist(), "due_s": due.tolist()})
         return kept.tolist(), due.tolist() if self.recrawl else [inf] * len(results)
+
+    def _tell(self, witness: Witness, now_s: float, facts: Columns, outcome: Columns) -> None:
+        policies = {"pages": asdict(self.pages), "sources": asdict(self.sources)}
+        witness(Decision("refresh", now_s, self.seed, f"refresh/{now_s}", policies, facts, outcome))
+
+
+def _columns(batch: Known) -> Columns:
+    """A batch as plain lists."""
+    return {name: getattr(batch, name).tolist() for name in batch.__slots__}
 
 
 def _same(result: Fetched) -> bool:

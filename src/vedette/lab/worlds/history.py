@@ -18,6 +18,7 @@ __all__ = ["FEED", "PAGE", "SITEMAP", "Answers", "Asked", "History", "Texts"]
 
 PAGE, FEED, SITEMAP = 0, 1, 2
 Bools = npt.NDArray[np.bool_]
+_NOWHERE: Ints = np.zeros(0, np.int64)
 
 
 class Texts:
@@ -34,11 +35,11 @@ class History:
     """Pages are numbered by birth. Versions are numbered by page, then by time; the first of a page is its birth.
 
     ``born_s`` to ``died_s`` (exclusive; infinity where it lives on) is a page's life; ``site`` is the site that it
-    belongs to, and ``site_born_s`` when that had its first page. ``moved_to`` is the page that took its place when it
-    died, -1 where none did. Version ``v`` of page ``version_page[v]`` holds from ``version_at_s[v]`` to the next one or
-    the page's death; ``digest`` is equal for equal contents; ``wave`` marks a version that came with a change of many
-    pages at once. Its links are ``link_to[link_start[v]:link_start[v + 1]]``: pages, each once, also such as are born
-    later or are dead. ``missing`` counts what the record lacks.
+    belongs to. ``moved_to`` is the page that took its place when it died, -1 where none did. A page that comes back
+    after its death is a new page with the same URL. Version ``v`` of page ``version_page[v]`` holds from
+    ``version_at_s[v]`` to the next one or the page's death; ``digest`` is equal for equal contents; ``wave`` marks a
+    version that came with a change of many pages at once. Its links are ``link_to[link_start[v]:link_start[v + 1]]``:
+    pages, each once, also such as are born later or are dead. ``missing`` counts what the record lacks.
     """
 
     name: str
@@ -71,17 +72,33 @@ class History:
         """The number of each page's first version."""
         return np.searchsorted(self.version_page, np.arange(self.pages))
 
+    @property
+    def site_born_s(self) -> Floats:
+        """When each site had its first page."""
+        born_s = np.full(max(len(self.site_names), int(self.site.max(initial=-1)) + 1), np.inf)
+        np.minimum.at(born_s, self.site, self.born_s)
+        return born_s
+
+    @property
+    def version_end_s(self) -> Floats:
+        """Until when each version holds: the time of the next one of its page, or the page's death."""
+        ends_s = self.died_s[self.version_page]
+        followed = self.version_page[:-1] == self.version_page[1:]
+        ends_s[:-1][followed] = self.version_at_s[1:][followed]
+        return ends_s
+
     def version_at(self, pages: Ints, now_s: float) -> Ints:
         """The version that each page has at a time; -1 where it does not live then."""
-        # One sorted key: versions are sorted by page and time, so a page's own are a slice.
-        starts = np.searchsorted(self.version_page, pages)
-        ends = np.searchsorted(self.version_page, pages, side="right")
-        found = np.full(len(pages), -1, np.int64)
+        first = np.searchsorted(self.version_page, pages)
+        last = np.searchsorted(self.version_page, pages, side="right") - 1
+        # All pages are bisected at once: between first and last lies the last version that is not of the future.
+        for _ in range(int((last - first).max(initial=0)).bit_length()):
+            middle = (first + last + 1) >> 1
+            past = self.version_at_s[middle] <= now_s
+            first, last = np.where(past, middle, first), np.where(past, last, middle - 1)
+            last = np.maximum(first, last)
         alive = (self.born_s[pages] <= now_s) & (now_s < self.died_s[pages])
-        for row in np.flatnonzero(alive):
-            at = starts[row] + np.searchsorted(self.version_at_s[starts[row] : ends[row]], now_s, side="right") - 1
-            found[row] = at if at >= starts[row] else -1
-        return found
+        return np.where(alive, first, -1)
 
     def alive_at(self, now_s: float) -> Ints:
         """The pages that live at a time."""
@@ -95,7 +112,8 @@ class History:
 class Answers(NamedTuple):
     """What fetches of some pages brought, a row each: the version (-1: gone), and its digest (0 where it is gone).
 
-    ``links`` are the pages that each leads to.
+    ``links`` are the pages that each leads to. A link to a page that is not born yet leads nowhere yet, and is not
+    among them: that there will be a page is news of the future.
     """
 
     pages: Ints
@@ -110,6 +128,7 @@ class Asked:
     def __init__(self, history: History) -> None:
         self._history = history
         self._now_s = history.begin_s
+        self._complete_s = _complete_s(history)
         self.fetches = 0
 
     def fetch(self, pages: Ints, now_s: float) -> Answers:
@@ -119,6 +138,22 @@ class Asked:
         self.fetches += len(pages)
         history = self._history
         version = history.version_at(pages, now_s)
+        if not len(history.digest):
+            return Answers(pages, version, np.zeros(len(pages), np.uint64), (_NOWHERE,) * len(pages))
         digest = np.where(version >= 0, history.digest[np.maximum(version, 0)], np.uint64(0))
-        links = tuple(history.links_of(int(one)) if one >= 0 else np.zeros(0, np.int64) for one in version)
-        return Answers(pages, version, digest, links)
+        return Answers(pages, version, digest, tuple(self._links(one, now_s) for one in version.tolist()))
+
+    def _links(self, version: int, now_s: float) -> Ints:
+        if version < 0:
+            return _NOWHERE
+        links = self._history.links_of(version)
+        return links if self._complete_s[version] <= now_s else links[self._history.born_s[links] <= now_s]
+
+
+def _complete_s(history: History) -> Floats:
+    """From when on all the pages that a version leads to were born."""
+    complete_s = np.full(len(history.version_page), -np.inf)
+    some = np.flatnonzero(history.link_start[1:] > history.link_start[:-1])
+    if len(some):
+        complete_s[some] = np.maximum.reduceat(history.born_s[history.link_to], history.link_start[some])
+    return complete_s

@@ -28,7 +28,9 @@ __all__ = [
     "DAY_S",
     "GROUPS",
     "HOUR_S",
+    "PER_WINDOW",
     "START_S",
+    "STEPS",
     "WEEK_S",
     "Births",
     "Edits",
@@ -48,7 +50,7 @@ WEEK_S = 604_800.0
 
 GROUPS = 4
 _BLOCK = 32
-_PER_WINDOW = 4.0
+PER_WINDOW = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,16 @@ class Rhythm:
         hour = min(int(hours), len(self.marks) - 2)
         low = self.marks[hour]
         return week * WEEK_S + low + (hours - hour) * (self.marks[hour + 1] - low)
+
+    def readings(self, offsets_s: Floats) -> Floats:
+        """``reading`` at many offsets, to the same bits."""
+        marks = np.array(self.marks)
+        weeks = np.floor(offsets_s / WEEK_S)
+        hours = (offsets_s - weeks * WEEK_S) / HOUR_S
+        full = np.minimum(hours.astype(np.int64), len(marks) - 2)
+        low = marks[full]
+        readings: Floats = weeks * WEEK_S + low + (hours - full) * (marks[full + 1] - low)
+        return readings
 
     def offset_s(self, reading: float) -> float:
         """The offset from the world's start at which this clock shows a reading."""
@@ -212,7 +224,7 @@ def edits(process: Process, birth_s: float, now_s: float) -> Edits:
 
 def latest(process: Process, now_s: float) -> tuple[float, int]:
     """When a Poisson process that has always run last had an event, and the number of that event."""
-    windows = process.reading(now_s) * process.per_s / _PER_WINDOW
+    windows = process.reading(now_s) * process.per_s / PER_WINDOW
     window = math.floor(windows)
     places = _remembered_window(process.key, window)[0]
     index = bisect_right(places, windows - window) - 1
@@ -220,7 +232,7 @@ def latest(process: Process, now_s: float) -> tuple[float, int]:
         window -= 1
         places = _remembered_window(process.key, window)[0]
         index = len(places) - 1
-    return process.moment_s((window + places[index]) * _PER_WINDOW / process.per_s), (window << 6) + index + 1
+    return process.moment_s((window + places[index]) * PER_WINDOW / process.per_s), (window << 6) + index + 1
 
 
 def edit_times(process: Process, birth_s: float, until_s: float) -> Iterator[float]:
@@ -230,7 +242,7 @@ def edit_times(process: Process, birth_s: float, until_s: float) -> Iterator[flo
     if process.law == "periodic":
         yield from _periodic_times(process, birth_s, until_s)
         return
-    width = _PER_WINDOW / process.per_s
+    width = PER_WINDOW / process.per_s
     low, high = process.reading(birth_s), process.reading(until_s)
     for window in range(math.floor(low / width), math.floor(high / width) + 1):
         for place in _window(process.key, window)[0]:
@@ -267,14 +279,15 @@ def _poisson_steps(mean: float) -> tuple[float, ...]:
     return tuple(accumulate(terms))
 
 
-_STEPS = _poisson_steps(_PER_WINDOW)
+STEPS = _poisson_steps(PER_WINDOW)
+"""By these a window's first number says how many events it holds."""
 
 
 def _window(key: int, window: int) -> tuple[list[float], int]:
     """The places of a window's events in it, in order, and a word whose bit pairs name the groups that they touch."""
     state = mix(key ^ (window & MASK))
     places = []
-    for _ in range(bisect_right(_STEPS, fraction(state))):
+    for _ in range(bisect_right(STEPS, fraction(state))):
         state = (state * STEP + OFFSET) & MASK
         places.append((state >> 11) * 2.0**-53)
     places.sort()
@@ -301,7 +314,7 @@ def _scattered_edits(process: Process, birth_s: float, now_s: float) -> Edits:
 
 def _backwards(process: Process, now: float, birth: float) -> Iterator[tuple[int, int, float]]:
     """Edits from the newest to the oldest, as (its own number, the group it touches, the clock's reading)."""
-    width = _PER_WINDOW / process.per_s
+    width = PER_WINDOW / process.per_s
     for window in range(math.floor(now / width), math.floor(birth / width) - 1, -1):
         places, groups = _window(process.key, window)
         for index in range(len(places) - 1, -1, -1):

@@ -13,26 +13,31 @@ from bisect import bisect_right
 from functools import lru_cache
 from itertools import accumulate
 from statistics import NormalDist
+from typing import NamedTuple, get_args
 
 import numpy as np
 
 from vedette.decide import Floats, Ints
-from vedette.lab.worlds.made.clockwork import DAY_S, GROUPS, HOUR_S, Process
+from vedette.lab.worlds.made.clockwork import DAY_S, GROUPS, HOUR_S, Law, Process
 from vedette.lab.worlds.made.hashing import Words, mix, mix_all
 from vedette.lab.worlds.made.kinds import Kind
 from vedette.lab.worlds.made.sites import Section, Site
 
 __all__ = [
+    "LAWS",
+    "Processes",
     "agency_article",
     "box_period_s",
     "death_s",
     "first_word",
     "first_words",
     "indexable",
+    "lengths",
     "lifetimes",
     "move_s",
     "paragraphs",
     "process",
+    "processes",
     "second_word",
     "section",
     "section_index",
@@ -50,6 +55,19 @@ _LENGTHS = tuple(_NORMAL.inv_cdf((rank + 0.5) / 1024) for rank in range(1024))
 _RATES = tuple(math.exp(_NORMAL.inv_cdf((rank + 0.5) / 64)) for rank in range(64))
 _WAITS = tuple(-math.log((rank + 0.5) / 1024) for rank in range(1024))
 _WAIT_ARRAY = np.array(_WAITS)
+_RATE_ARRAY = np.array(_RATES)
+_LENGTH_ARRAY = np.array(_LENGTHS)
+
+LAWS: tuple[Law, ...] = get_args(Law)
+"""The laws of change, in the order in which arrays number them."""
+
+
+class Processes(NamedTuple):
+    """How many pages change: the law of each as its place in ``LAWS``, its key and its rate."""
+
+    law: Ints
+    key: Words
+    per_s: Floats
 
 
 def first_word(site: Site, number: int) -> int:
@@ -127,6 +145,25 @@ def lifetimes(site: Site, numbers: Ints) -> tuple[Floats, Floats, Floats]:
     mortal = _bits(words, 16, 1023) < site.kind.dying_share * 1024
     moving = _bits(words, 36, 1023) < site.kind.moving_share * 1024
     return births, np.where(mortal, births + lives, np.inf), np.where(moving, births + moves, np.inf)
+
+
+def processes(site: Site, numbers: Ints) -> Processes:
+    """``process`` of many pages."""
+    seconds = mix_all(first_words(site, numbers) ^ np.uint64(_SECOND))
+    habits, bounds = site.kind.habits, _habit_bounds(site.kind)
+    chosen = np.minimum(np.searchsorted(bounds, _bits(seconds, 0, 1023), side="right"), len(habits) - 1)
+    law = np.array([LAWS.index(habit.law) for habit in habits])[chosen]
+    spread = np.where(law == LAWS.index("periodic"), 1.0, _RATE_ARRAY[_bits(seconds, 10, 63)])
+    per_s = np.array([habit.per_day for habit in habits])[chosen] * spread / DAY_S
+    reprinted = _bits(mix_all(seconds), 7, 127) < site.kind.reprint_share * 128
+    return Processes(np.where(reprinted, LAWS.index("never"), law), seconds, np.where(reprinted, 0.0, per_s))
+
+
+def lengths(site: Site, numbers: Ints) -> Ints:
+    """``paragraphs`` of many pages."""
+    ranks = _LENGTH_ARRAY[_bits(first_words(site, numbers), 40, 1023)]
+    counts = np.rint(site.kind.paragraphs * np.exp(site.kind.spread * ranks)).astype(np.int64)
+    return np.where(counts > GROUPS, counts, GROUPS)
 
 
 def _bits(words: Words, shift: int, width: int) -> Ints:

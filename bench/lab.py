@@ -1,0 +1,58 @@
+"""How long does the lab take for a million pages over a hundred days, one decision batch an hour, and how much memory?
+
+One process and one thread. Making the world and refreshing it are timed apart, in seconds of processor time, so that a
+busy machine counts for little; memory is the most that the process had, with the world in it. The bench fails where a
+refresh run takes ten minutes or more. The last line is one JSON object.
+
+    python bench/lab.py [--world NAME] [--budget FETCHES_A_DAY] [--policies NAME ...]
+"""
+
+import argparse
+import json
+import resource
+import sys
+from time import process_time
+
+from vedette.lab.experiments.refresh import plan_of
+from vedette.lab.refresh_run import Game, refresh
+from vedette.lab.worlds.made_arrays import made_history
+
+LONGEST_S = 600.0
+
+
+def main() -> int:
+    """Make the world once, then one run for each policy."""
+    asked = _asked()
+    started = process_time()
+    history = made_history(asked.world, seed=1)
+    made_s = process_time() - started
+    pages, versions = history.pages, len(history.version_page)
+    print(f"made:{asked.world}: {pages:,} pages, {versions:,} versions in {made_s:.1f} s, {_peak_mb():,.0f} MB")
+    print(f"{'policy':12} {'seconds':>8} {'freshness':>10} {'age d':>8} {'fetches':>12} {'peak MB':>8}")
+    runs_s = {}
+    game = Game(history.begin_s, history.end_s, asked.budget)
+    for policy in asked.policies:
+        started = process_time()
+        outcome = refresh(history, plan_of(policy, history, game), game)
+        runs_s[policy] = round(process_time() - started, 1)
+        numbers = f"{outcome.freshness:10.4f} {outcome.age_d:8.3f} {outcome.fetches:12,}"
+        print(f"{policy:12} {runs_s[policy]:8.1f} {numbers} {_peak_mb():8,.0f}", flush=True)
+    told = {"pages": pages, "versions": versions, "made_s": round(made_s, 1), "runs_s": runs_s, "peak_mb": _peak_mb()}
+    print(json.dumps(told))
+    return int(max(runs_s.values()) >= LONGEST_S)
+
+
+def _peak_mb() -> float:
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def _asked() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--world", default="1m")
+    parser.add_argument("--budget", type=float, default=200_000.0)
+    parser.add_argument("--policies", nargs="+", default=["uniform", "nutch", "default", "bound-known"])
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

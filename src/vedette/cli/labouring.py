@@ -1,0 +1,149 @@
+"""What ``vedette lab list``, ``run``, ``report`` and the imports do."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from vedette.cli.gauge import Gauge
+from vedette.cli.lab_progress import RunProgress
+from vedette.cli.words import bytes_in_words, counted
+from vedette.errors import UsageError
+from vedette.lab.plan import Plan, Wanted, plan_of, read_span
+from vedette.lab.registry import BOUND, experiments
+from vedette.lab.report import read_run, write_report
+from vedette.lab.rows import plain
+from vedette.lab.run_folder import ROWS, RunFolder, default_folder
+from vedette.lab.runner import run_cells
+from vedette.lab.world_names import worlds_there
+
+__all__ = ["VERBS"]
+
+
+def _list(options: argparse.Namespace) -> int:
+    found = experiments()
+    if options.json:
+        told = {
+            name: {"about": each.about, "worlds": each.worlds, "policies": each.policies}
+            for name, each in found.items()
+        }
+        print(json.dumps({"experiments": told, "worlds": worlds_there()}))
+        return 0
+    for name, each in found.items():
+        print(f"{name}: {each.about}")
+        print(f"  worlds    {', '.join(each.worlds)}")
+        print(f"  policies  {', '.join(policy for policy in each.policies if not policy.startswith(BOUND))}")
+        if bounds := [policy for policy in each.policies if policy.startswith(BOUND)]:
+            print(f"  bounds    {', '.join(bounds)}")
+        print(f"  budgets   {', '.join(f'{budget:g}' for budget in each.budgets)}")
+    print(f"\nWorlds here: {', '.join(worlds_there())}")
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    plan = plan_of(_wanted(options))
+    jobs = _whole("--jobs", options.jobs) if options.jobs else 0
+    for line in plan.skipped:
+        print(f"vedette: skipped: {line}", file=sys.stderr)
+    folder = RunFolder(options.out or default_folder(plan), plan)
+    with _how_to_go_on(folder), RunProgress(len(plan.cells), quiet=options.quiet or options.json) as progress:
+        run_cells(folder, len(plan.cells), progress.look, jobs)
+    folder.close()
+    if options.json:
+        for row in folder.rows():
+            print(json.dumps(plain(row)))
+    elif not options.quiet:
+        _say_done(plan, folder)
+    return 0
+
+
+def _say_done(plan: Plan, folder: RunFolder) -> None:
+    print(f"{counted(len(plan.cells), 'cell')}, {counted(len(folder.rows()), 'row')}: {folder.path / ROWS}")
+    print(f"Next: vedette lab report {folder.path} --to DIR")
+
+
+@contextmanager
+def _how_to_go_on(folder: RunFolder) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        left = counted(len(folder.undone()), "cell")
+        print(f"vedette: stopped; {left} left. The same command goes on.", file=sys.stderr)
+        raise
+
+
+def _wanted(options: argparse.Namespace) -> Wanted:
+    return Wanted(
+        _listed(options.experiments),
+        _listed(options.world),
+        _listed(options.policies),
+        [_budget(text) for text in _listed(options.budget)],
+        _whole("--seeds", options.seeds),
+        read_span(options.begin, options.end),
+    )
+
+
+def _listed(text: str) -> list[str]:
+    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def _budget(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise UsageError(f'"{text}" is no budget: write numbers above 0, such as 10,100') from error
+
+
+def _whole(option: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text) > 0):
+        raise UsageError(f"{option} {text}: write a whole number above 0")
+    return int(text)
+
+
+def _report(options: argparse.Namespace) -> int:
+    folders = options.runs or sorted(path.parent for path in Path("lab-runs").glob("*/manifest.json"))
+    if not folders:
+        raise UsageError("there is no finished run in lab-runs; name one, or make one: vedette lab run --help")
+    for path in write_report([read_run(folder) for folder in folders], options.to):
+        print(path)
+    return 0
+
+
+def _import_git(options: argparse.Namespace) -> int:
+    from vedette.lab.open_world import import_into
+    from vedette.lab.world_names import place_of
+
+    place = place_of(options.repo if options.repo.startswith("git:") else f"git:{options.repo}")
+    _refuse_there(options.out)
+    with Gauge("read", quiet=options.quiet) as gauge:
+        found = import_into(place, options.out, gauge.look)
+    words = f"{counted(found.pages, 'page')}, {counted(found.versions, 'version')}, {counted(found.links, 'link')}"
+    missing = f"; {counted(found.missing, 'object')} not in the repository" if found.missing else ""
+    print(f"{words}{missing}: {options.out} ({bytes_in_words(found.size_bytes)})")
+    return 0
+
+
+def _import_frontpages(options: argparse.Namespace) -> int:
+    from vedette.lab.worlds.frontpage_recording import import_frontpages
+
+    _refuse_there(options.out)
+    with Gauge("read", quiet=options.quiet) as gauge:
+        import_frontpages(options.clone, options.out, gauge.look)
+    print(f"{options.out} ({bytes_in_words(options.out.stat().st_size)})")
+    return 0
+
+
+def _refuse_there(out: Path) -> None:
+    if out.exists():
+        raise UsageError(f"{out} is there already; name a file that is not")
+
+
+VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "list": _list,
+    "run": _run,
+    "report": _report,
+    "import-git": _import_git,
+    "import-frontpages": _import_frontpages,
+}

@@ -1,0 +1,1 @@
+"""Bounds: deciders that see the world, its future too. They say how much there was to find; no policy may see it."""

@@ -1,0 +1,129 @@
+"""``bound-known``: the best share of a budget for each page, if every page's rate of change were known in hindsight.
+
+A page that changes at a rate L as a Poisson process and is fetched at even intervals 1/f is fresh for a share
+F = (f/L) (1 - exp(-L/f)) of the time. The sum of F over pages is largest under a budget on the sum of f where all
+slopes are equal (one Lagrange multiplier m; r = L/f):
+
+    dF/df = (1 - (1 + r) exp(-r)) / L = m
+
+A page with 1/L <= m is not fetched at all: it changes too fast to be worth it. So the best plan leaves the fastest
+pages alone, and gives slow ones more than their share of changes. As pages are born and die, each day has an m of its
+own.
+
+It knows rates, not moments: on pages that change by the clock a policy that learns the moments can be better.
+
+Reference: J. Cho, H. Garcia-Molina, *Effective Page Refresh Policies for Web Crawlers*, ACM TODS 28(4), 2003.
+"""
+
+from dataclasses import dataclass
+from math import ceil, inf, sqrt
+
+import numpy as np
+
+from vedette.decide import Floats
+from vedette.lab.worlds.history import History
+from vedette.refresh.known import Known
+
+__all__ = ["BoundKnown", "best_slope", "bound_known", "frequency_at", "rates_between"]
+
+DAY_S = 86_400.0
+HALVINGS = 80
+# r = L/f: from a page that is fetched a million times a change to one that is fetched once in fifty changes.
+RATIOS: Floats = np.geomspace(1e-6, 50.0, 20_001)
+SLOPES: Floats = -np.expm1(-RATIOS) - RATIOS * np.exp(-RATIOS)
+# Rates that differ by less than half a per cent count as one: a day's m then costs the same for any number of pages.
+BINS_PER_FACTOR_E = 200
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundKnown:
+    """Fetch each page at the frequency of its rate and of the day's slope, from a moment of its own on.
+
+    Its state is no array, so batches come with the pages' own numbers as places.
+    """
+
+    rate: Floats
+    slope: Floats
+    begin_s: float
+    name: str = "bound-known"
+
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - shape
+        """All is known, so nothing is learned."""
+        return ()
+
+    def observe(self, state: tuple[()], batch: Known, now: float) -> tuple[()]:  # noqa: ARG002 - shape
+        """What a fetch found changes nothing."""
+        return state
+
+    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - shape
+        """After the interval; the first time after a part of it, so that not all pages are due together."""
+        interval_s = self._interval_s(batch, now)
+        part = np.where(batch.first_fetch, rng.random(len(batch)), 1.0)
+        # What is never due has no part of it either.
+        due: Floats = np.where(np.isfinite(interval_s), batch.last_fetch_s + part * interval_s, inf)
+        return due
+
+    def reason(self, state: tuple[()], batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - shape
+        """The interval, in words."""
+        return f"bound-known: every {self._interval_s(batch, now)[row] / 3600:.1f} h"
+
+    def _interval_s(self, batch: Known, now: float) -> Floats:
+        day = min(int((now - self.begin_s) / DAY_S), len(self.slope) - 1)
+        per_s = frequency_at(self.rate[batch.place], self.slope[day])
+        interval_s: Floats = np.divide(1.0, per_s, out=np.full(len(batch), inf), where=per_s > 0)
+        return interval_s
+
+
+def bound_known(history: History, begin_s: float, end_s: float, budget: float) -> BoundKnown:
+    """The bound for a part of a history and a budget in fetches a day."""
+    rate = rates_between(history, begin_s, end_s)
+    moving = np.flatnonzero(rate > 0)
+    bin_ = np.rint(np.log(rate[moving]) * BINS_PER_FACTOR_E).astype(np.int64)
+    first = int(bin_.min(initial=0))
+    days = np.arange(max(ceil((end_s - begin_s) / DAY_S), 1)) * DAY_S + begin_s
+    slopes = []
+    for day_s in days:
+        lived_s = np.minimum(history.died_s[moving], day_s + DAY_S) - np.maximum(history.born_s[moving], day_s)
+        alive = np.bincount(bin_ - first, np.maximum(lived_s, 0.0) / DAY_S).astype(np.float64)
+        rates = np.exp((np.arange(len(alive)) + first) / BINS_PER_FACTOR_E)
+        slopes.append(best_slope(rates, alive, budget / DAY_S))
+    return BoundKnown(rate, np.array(slopes), begin_s)
+
+
+def rates_between(history: History, begin_s: float, end_s: float) -> Floats:
+    """Changes a second of each page while it lived in a span."""
+    lived_s = np.minimum(history.died_s, end_s) - np.maximum(history.born_s, begin_s)
+    is_change = np.append(False, history.version_page[1:] == history.version_page[:-1])
+    is_change[1:] &= history.digest[1:] != history.digest[:-1]
+    is_change &= (history.version_at_s > begin_s) & (history.version_at_s <= end_s)
+    changes = np.bincount(history.version_page[is_change], minlength=history.pages)
+    rates: Floats = np.divide(changes, lived_s, out=np.zeros(history.pages), where=lived_s > 0)
+    return rates
+
+
+def best_slope(rates: Floats, pages: Floats, budget_per_s: float) -> float:
+    """The slope at which the frequencies of so many pages of each rate add up to the budget.
+
+    Where there are few pages, each is fetched a million times a change at most, and the rest is not spent.
+
+    >>> m = best_slope(np.array([1.0, 100.0]), np.ones(2), budget_per_s=1.0)
+    >>> frequency_at(np.array([1.0, 100.0]), m).round(3).tolist()
+    [1.0, 0.0]
+    """
+    some = pages > 0
+    if not some.any():
+        return inf
+    rates, pages = rates[some], pages[some]
+    low, high = float(SLOPES[0] / rates.max()), float(1 / rates.min())
+    for _ in range(HALVINGS):
+        middle = sqrt(low) * sqrt(high)
+        low, high = (middle, high) if pages @ frequency_at(rates, middle) > budget_per_s else (low, middle)
+    return high
+
+
+def frequency_at(rates: Floats, slope: float) -> Floats:
+    """Fetches a second at which each page's slope has this value; 0 where it is lower from the start."""
+    # Where no page changes, the slope is infinite, and no page has it.
+    wanted = np.where(rates > 0, np.maximum(rates, 1e-300) * slope, inf)
+    ratio = np.interp(wanted, SLOPES, RATIOS)
+    return np.where(wanted < SLOPES[-1], rates / ratio, 0.0)

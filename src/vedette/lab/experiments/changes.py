@@ -1,0 +1,241 @@
+"""How do pages change? Rates, lifetimes, ages, the rhythm of the week, and whether changes are memoryless.
+
+A history is a complete record, so nothing has to be guessed between fetches. What is unknown is the ends: a version
+that still holds when the record or the page ends would have lived longer. So
+
+- the *rate* of a page is its changes by the time over which it was watched: the maximum of the likelihood of a Poisson
+  process, to which the unfinished end adds time and no change;
+- how long *versions live* is the product-limit estimate (E. Kaplan, P. Meier, 1958), to which an unfinished version
+  belongs as long as it was watched, and one that is older than the record from its age at that time on;
+- *ages* are weighed by time: the share of all page-days that a page spent at such an age;
+- the *hazard* is changes by page-days at an age. Over all pages it falls with age even where each page is memoryless,
+  as old versions belong to slow pages. So memorylessness is judged page by page.
+
+The test is ``vedette.lab.memoryless``: exact for each page, at a false discovery rate of 5 % over all of them.
+``hazard_ratio`` pools the tested pages: the hazard at an age in units of a page's mean interval, by what memoryless
+pages with as many changes would show; 1 at all ages where they are memoryless.
+
+All is told with (``waves`` = 1) and without (0) versions that came with a change of many pages at once. Hours are UTC,
+from Monday 0:00. Reference: Observe99, sections 2.1 and 2.2.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.decide import Floats, Ints
+from vedette.lab.experiment import Cell, Experiment, Measured, Metric
+from vedette.lab.memoryless import discoveries, gaps_of, hazard_ratios, verdicts
+from vedette.lab.open_world import open_history
+from vedette.lab.spans import span_s
+from vedette.lab.worlds.history import PAGE, History
+
+__all__ = ["EXPERIMENT", "Changes", "Spells", "rows_of", "spells_of", "survival"]
+
+Bools = npt.NDArray[np.bool_]
+
+DAY_S = 86400.0
+AGES_D = (0.0, 1 / 24, 0.25, 1.0, 2.0, 4.0, 7.0, 14.0, 30.0, 60.0, 90.0, 180.0, 365.0, 730.0, 1460.0)
+SCALED_AGES = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
+QUANTILES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+MONDAY_H = 72  # hours from a Monday's midnight to the epoch's begin, a Thursday's
+
+OWN: Mapping[str, Metric] = {
+    "pages": Metric("pages watched"),
+    "changes": Metric("changes seen"),
+    "rate_d": Metric("changes per page and day; with a quantile: of the pages' own rates", "1/d"),
+    "unchanged": Metric("share of pages that never changed", "share"),
+    "wave_share": Metric("share of changes that came in waves", "share"),
+    "wave_count": Metric("waves that changed anything"),
+    "working_share": Metric("share of changes on Monday to Friday, 8 to 18 o'clock UTC (50 of 168 hours)", "share"),
+    "lifetime_d": Metric("days that a version lives", "d"),
+    "outlived": Metric("share of versions that live longer than age_d", "share"),
+    "aged": Metric("share of all page-days spent at more than age_d", "share"),
+    "hazard_d": Metric("changes per page-day from age_d to the next", "1/d"),
+    "hazard_ratio": Metric("hazard from scaled_age to the next, by that of memoryless pages"),
+    "hour_share": Metric("share of changes in this hour of the week", "share"),
+    "tested": Metric("pages with enough changes to be tested"),
+    "not_memoryless": Metric(
+        "share of tested pages that are not memoryless, at a false discovery rate of 5 %", "share"
+    ),
+    "bursts": Metric("share of tested pages that are not, since changes come in bursts", "share"),
+    "regular": Metric("share of tested pages that are not, since changes are regular", "share"),
+}
+
+
+class Spells(NamedTuple):
+    """The times for which versions were watched: whose, from when to when, its age at both ends, whether it changed."""
+
+    page: Ints
+    begin_s: Floats
+    end_s: Floats
+    entry_s: Floats
+    exit_s: Floats
+    changed: Bools
+    wave: Bools  # it ended in a wave
+
+
+def spells_of(history: History, begin_s: float, end_s: float, *, waves: bool) -> Spells:
+    """All versions as they were watched from begin to end; without waves as though those had changed nothing."""
+    first = np.zeros(len(history.version_page), bool)
+    first[history.first_version] = True
+    kept = np.flatnonzero((history.kind[history.version_page] == PAGE) & (waves | first | ~history.wave))
+    page, at_s = history.version_page[kept], history.version_at_s[kept]
+    until_s = history.died_s[page]
+    follows = np.append(page[1:] == page[:-1], False)
+    until_s[follows] = at_s[1:][follows[:-1]]
+    in_wave = np.append(history.wave[kept][1:], False)
+    lo, hi = np.maximum(at_s, begin_s), np.minimum(until_s, end_s)
+    changed = follows & (until_s < end_s)
+    seen = (lo < hi) | (changed & (lo == hi) & (at_s >= begin_s))  # two versions at one second are a change, too
+    spells = Spells(page, lo, hi, lo - at_s, hi - at_s, changed, changed & in_wave)
+    return Spells(*(column[seen] for column in spells))
+
+
+class Survival(NamedTuple):
+    """Ages at which versions ended, ascending, and the share that lives longer than each."""
+
+    age_s: Floats
+    share: Floats
+
+    def at(self, age_s: float) -> float:
+        """The share that lives longer than this."""
+        place = int(np.searchsorted(self.age_s, age_s, side="right"))
+        return float(self.share[place - 1]) if place else 1.0
+
+    def quantile(self, q: float) -> float:
+        """The age up to which this share has ended; NaN where the record is too short to say."""
+        place = int(np.searchsorted(-self.share, q - 1 - 1e-12))
+        return float(self.age_s[place]) if place < len(self.age_s) else np.nan
+
+
+def survival(spells: Spells) -> Survival:
+    """The product-limit estimate, with versions that were old when the watching began.
+
+    >>> three = Spells(*(np.array(c) for c in ([0, 1, 2], [0.0] * 3, [2.0, 3.0, 5.0], [0.0] * 3, [2.0, 3.0, 5.0],
+    ...                  [True, False, True], [False] * 3)))
+    >>> survival(three).share.round(3).tolist()
+    [0.667, 0.0]
+    """
+    ages, ended = np.unique(spells.exit_s[spells.changed], return_counts=True)
+    at_risk = np.searchsorted(np.sort(spells.entry_s), ages) - np.searchsorted(np.sort(spells.exit_s), ages)
+    return Survival(ages, np.cumprod(1 - ended / np.maximum(at_risk, ended)))
+
+
+def rows_of(history: History, begin_s: float, end_s: float, *, waves: bool, seed: int) -> list[Measured]:
+    """All rows of the time from begin to end."""
+    spells = spells_of(history, begin_s, end_s, waves=waves)
+    if not len(spells.page):
+        return []
+    tested = _tested(spells)
+    rows = [_summary(spells, tested, seed), *_quantile_rows(spells), *_age_rows(spells)]
+    rows += [*_hour_rows(spells), *_ratio_rows(tested)]
+    return [{"waves": float(waves), **row} for row in rows]
+
+
+def _counts(spells: Spells) -> tuple[Ints, Floats]:
+    """The changes of each page that was watched, and for how many days it was."""
+    _, place = np.unique(spells.page, return_inverse=True)
+    return np.bincount(place, spells.changed).astype(np.int64), np.bincount(
+        place, spells.end_s - spells.begin_s
+    ) / DAY_S
+
+
+def _summary(spells: Spells, tested: list[Floats], seed: int) -> dict[str, float]:
+    changes, days = _counts(spells)
+    hours = _hours(spells)
+    total = max(int(changes.sum()), 1)
+    p, bursts = verdicts(tested, seed)
+    odd = discoveries(p)
+    return {
+        "pages": len(changes),
+        "changes": int(changes.sum()),
+        "rate_d": float(changes.sum() / days.sum()),
+        "unchanged": float((changes == 0).mean()),
+        "wave_share": float(spells.wave.sum() / total),
+        "wave_count": len(np.unique(spells.end_s[spells.wave])),
+        "working_share": float(((hours // 24 < 5) & (hours % 24 >= 8) & (hours % 24 < 18)).sum() / total),
+        "tested": len(tested),
+        "not_memoryless": float(odd.sum() / max(len(tested), 1)),
+        "bursts": float((odd & bursts).sum() / max(len(tested), 1)),
+        "regular": float((odd & ~bursts).sum() / max(len(tested), 1)),
+    }
+
+
+def _hours(spells: Spells) -> Ints:
+    return (spells.end_s[spells.changed] // 3600 + MONDAY_H).astype(np.int64) % 168
+
+
+def _hour_rows(spells: Spells) -> list[dict[str, float]]:
+    counts = np.bincount(_hours(spells), minlength=168)
+    return [{"hour": hour, "hour_share": float(count / max(counts.sum(), 1))} for hour, count in enumerate(counts)]
+
+
+def _quantile_rows(spells: Spells) -> list[dict[str, float]]:
+    changes, days = _counts(spells)
+    watched = days > 0
+    rates = changes[watched] / days[watched]
+    lives = survival(spells)
+    return [
+        {"quantile": q, "rate_d": float(np.quantile(rates, q)), "lifetime_d": lives.quantile(q) / DAY_S}
+        for q in QUANTILES
+    ]
+
+
+def _age_rows(spells: Spells) -> list[dict[str, float]]:
+    lives = survival(spells)
+    rows: list[dict[str, float]] = []
+    for age_d, next_d in zip(AGES_D, (*AGES_D[1:], np.inf), strict=True):
+        low_s, high_s = age_d * DAY_S, next_d * DAY_S
+        days = _time_between(spells, low_s, high_s) / DAY_S
+        ends = spells.exit_s[spells.changed]
+        changes = int(((ends >= low_s) & (ends < high_s)).sum())
+        aged = _time_between(spells, low_s, np.inf) / max(_time_between(spells, 0.0, np.inf), 1e-9)
+        hazard_d = changes / days if days else np.nan
+        rows.append({"age_d": age_d, "outlived": lives.at(low_s), "aged": aged, "hazard_d": hazard_d})
+    return rows
+
+
+def _time_between(spells: Spells, low_s: float, high_s: float) -> float:
+    """The time that was spent at such ages."""
+    return float(np.maximum(np.minimum(spells.exit_s, high_s) - np.maximum(spells.entry_s, low_s), 0).sum())
+
+
+def _tested(spells: Spells) -> list[Floats]:
+    """The gaps of each page that has enough changes."""
+    cuts = np.flatnonzero(np.diff(spells.page)) + 1
+    found: list[Floats] = []
+    for rows in np.split(np.arange(len(spells.page)), cuts):
+        changes_s = spells.end_s[rows][spells.changed[rows]]
+        gaps = gaps_of(float(spells.begin_s[rows[0]]), float(spells.end_s[rows[-1]]), changes_s)
+        if gaps is not None:
+            found.append(gaps)
+    return found
+
+
+def _ratio_rows(tested: list[Floats]) -> list[dict[str, float]]:
+    ratios = hazard_ratios(tested, SCALED_AGES)
+    return [{"scaled_age": age, "hazard_ratio": ratio} for age, ratio in zip(SCALED_AGES, ratios, strict=True)]
+
+
+class Changes:
+    """The experiment: there is nothing to decide in it, so one policy and one budget stand for the record itself."""
+
+    name = "changes"
+    about = "How do pages change, and do they remember when they did so last? (no policy, no budget)"
+    worlds = ("git", "made", "live")
+    own = OWN
+    metrics = tuple(OWN)
+    policies = ("as-recorded",)
+    budgets = (1.0,)
+
+    def run(self, cell: Cell) -> list[Measured]:
+        """All rows, with waves and without."""
+        history = open_history(cell.world)
+        begin_s, end_s = span_s(cell.span, history.begin_s, history.end_s)
+        return [row for waves in (True, False) for row in rows_of(history, begin_s, end_s, waves=waves, seed=cell.seed)]
+
+
+EXPERIMENT: Experiment = Changes()

@@ -1,0 +1,234 @@
+"""Does it matter for search what is important by links? Importance against impact, page by page.
+
+The *impact* of a page is how often it is among the first K results of what people ask (Impact08, section 1.1, where K
+is 10). All pages that live at the end of the span are ranked for every query by their text alone (``text_scoring`` of
+``vedette.lab.scoring``, ties older first), so links have no part in it. *Importance* is what a policy says: the number
+of pages that link to a page (``in-links``), or PageRank (``pagerank``). A budget is K.
+
+Queries are of three kinds (``queries_from``): 0, the TREC Million Query file, whose frequencies are Zipf's law over an
+order drawn by the seed; 1, the Excite log of 1997, with its own repetitions; 2, drawn from the pages, two neighbouring
+words of a page that is drawn evenly, each query asked once. The first two are used where VEDETTE_DATA names a folder
+that has them. Queries that no page answers have no part.
+
+The rows are one a kind of queries, with the rank correlation (Spearman), its 95 % interval (percentiles of a bootstrap
+over pages) and the plain correlation (Pearson) that the paper prints; and one a tenth of the pages by importance
+(``bin``), with the mean, median and 90th percentile of their impact, as the bars and points of its figure 2.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.decide import Floats, Ints, rng_for
+from vedette.errors import UsageError
+from vedette.index.importance import page_importance, percentiles
+from vedette.lab.corpus import corpus_of, ranges
+from vedette.lab.experiment import Cell, Experiment, Measured, Metric
+from vedette.lab.open_world import open_history
+from vedette.lab.query_files import Queries, occurring, queries_of, read_query_file
+from vedette.lab.scoring import text_scoring
+from vedette.lab.spans import span_s
+from vedette.lab.workload import result_lists, slot_scores, workload_of
+from vedette.lab.worlds.history import PAGE, History, Texts
+from vedette.words import words_of
+
+__all__ = ["EXPERIMENT", "drawn_queries", "impact_of", "importance_of", "rows_of", "seen_at", "spearman"]
+
+FILES = ("trec-million-query.txt", "excite-1997.tsv")
+DRAWN = 2000
+DRAWS = 500
+BINS = 10
+OWN: Mapping[str, Metric] = {
+    "spearman": Metric("rank correlation of importance and impact"),
+    "spearman_low": Metric("lower end of its 95 % interval"),
+    "spearman_high": Metric("upper end of its 95 % interval"),
+    "pearson": Metric("plain correlation of importance and impact"),
+    "pages": Metric("pages that live at the end of the span"),
+    "queries": Metric("queries that some page answers"),
+    "without": Metric("share of pages without any impact", "share"),
+    "hidden": Metric("share of the 1 % with most impact that are in the lower half by importance", "share"),
+    "impact_mean": Metric("impact of a page in this tenth by importance, the mean over all being 1"),
+    "impact_median": Metric("the median of it"),
+    "impact_p90": Metric("its 90th percentile"),
+}
+
+
+class Seen(NamedTuple):
+    """A web as it is at one moment: a history of one version a page, and the links between them."""
+
+    web: History
+    source: Ints
+    target: Ints
+
+
+class _Picked(Texts):
+    """The texts of some versions, numbered anew."""
+
+    def __init__(self, texts: Texts, versions: Ints) -> None:
+        self._texts, self._versions = texts, versions
+
+    def text(self, version: int) -> str:
+        return self._texts.text(int(self._versions[version]))
+
+
+def seen_at(history: History, now_s: float) -> Seen:
+    """The pages that live at a moment, each as it is then."""
+    alive = history.alive_at(now_s)
+    alive = alive[history.kind[alive] == PAGE]
+    version = history.version_at(alive, now_s)
+    place = np.full(history.pages, -1, np.int64)
+    place[alive] = np.arange(len(alive))
+    starts, ends = history.link_start[version], history.link_start[version + 1]
+    source, target = np.repeat(np.arange(len(alive)), ends - starts), place[history.link_to[ranges(starts, ends)]]
+    web = replace(
+        history,
+        urls=[history.urls[page] for page in alive.tolist()],
+        **{name: getattr(history, name)[alive] for name in ("site", "kind", "born_s", "died_s")},
+        moved_to=np.full(len(alive), -1, np.int64),
+        version_page=np.arange(len(alive)),
+        **{name: getattr(history, name)[version] for name in ("version_at_s", "digest", "words", "wave")},
+        link_start=np.zeros(len(alive) + 1, np.int64),
+        link_to=np.zeros(0, np.int64),
+        texts=_Picked(history.texts, version),
+    )
+    inside = (target >= 0) & (target != source)
+    return Seen(web, source[inside], target[inside])
+
+
+def importance_of(seen: Seen, measure: str) -> Floats:
+    """The importance of each page by links: "in-links" or "pagerank"."""
+    if measure == "in-links":
+        return np.bincount(seen.target, minlength=seen.web.pages).astype(np.float64)
+    return page_importance(seen.source, seen.target, seen.web.pages, hosts=seen.web.site)
+
+
+class Impact(NamedTuple):
+    """How often each page is among the first results, and how many queries any page answers."""
+
+    pages: Floats
+    queries: int
+
+
+def impact_of(seen: Seen, queries: Queries, first: int) -> Impact:
+    """How often each page is among the ``first`` results of all that is asked."""
+    corpus = corpus_of(seen.web, queries.term)
+    everything = np.arange(seen.web.pages)
+    workload = workload_of(corpus, occurring(queries, corpus), text_scoring(corpus, everything))
+    lists = result_lists(workload, slot_scores(workload, everything), np.arange(workload.queries))
+    shown = lists.rank <= first
+    weights = workload.frequency[lists.row[shown]]
+    pages = np.bincount(workload.slot_page[lists.slot[shown]], weights, minlength=seen.web.pages)
+    return Impact(pages.astype(np.float64), len(np.unique(lists.row)))
+
+
+def drawn_queries(web: History, seed: int) -> Queries:
+    """Queries that the pages themselves suggest: two neighbouring words of a page."""
+    rng = rng_for(seed, "lab/importance/queries")
+    asked: dict[str, float] = {}
+    for page, place in zip(rng.integers(0, web.pages, DRAWN).tolist(), rng.random(DRAWN).tolist(), strict=True):
+        words = words_of(web.texts.text(page))
+        if len(words) > 1:
+            at = int(place * (len(words) - 1))
+            query = f"{words[at]} {words[at + 1]}"
+            asked[query] = asked.get(query, 0.0) + 1.0
+    return queries_of(asked.items())
+
+
+def spearman(one: Floats, other: Floats) -> float:
+    """The correlation of places, where equal values share their mean place; NaN where all of one are equal.
+
+    >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([10.0, 1000.0, 100.0]))
+    0.5
+    """
+    return _pearson(percentiles(one), percentiles(other))
+
+
+def _pearson(one: Floats, other: Floats) -> float:
+    one, other = one - one.mean(), other - other.mean()
+    spread = float(np.sqrt((one @ one) * (other @ other)))
+    return float(one @ other) / spread if spread else np.nan
+
+
+def _interval(one: Floats, other: Floats, seed: int) -> tuple[float, float]:
+    rng = rng_for(seed, "lab/importance/bootstrap")
+    drawn = (rng.integers(0, len(one), len(one)) for _ in range(DRAWS))
+    low, high = np.nanquantile([spearman(one[rows], other[rows]) for rows in drawn], (0.025, 0.975))
+    return float(low), float(high)
+
+
+def rows_of(importance: Floats, impact: Impact, seed: int) -> list[dict[str, float]]:
+    """The rows of one kind of queries."""
+    if len(importance) < 2 or not impact.queries:
+        return [{"pages": len(importance), "queries": impact.queries}]
+    values = impact.pages / impact.pages.mean()
+    low, high = _interval(importance, values, seed)
+    summary = {
+        "pages": len(values),
+        "queries": impact.queries,
+        "spearman": spearman(importance, values),
+        "spearman_low": low,
+        "spearman_high": high,
+        "pearson": _pearson(importance, values),
+        "without": float((values == 0).mean()),
+        "hidden": _hidden(importance, values),
+    }
+    return [summary, *_bin_rows(importance, values)]
+
+
+def _hidden(importance: Floats, impact: Floats) -> float:
+    most = np.argsort(-impact, kind="stable")[: max(1, len(impact) // 100)]
+    return float((percentiles(importance)[most] < 0.5).mean())
+
+
+def _bin_rows(importance: Floats, impact: Floats) -> Iterator[dict[str, float]]:
+    places = np.minimum((percentiles(importance) * BINS).astype(np.int64), BINS - 1)
+    for place in np.unique(places).tolist():
+        inside = impact[places == place]
+        middle, high = np.quantile(inside, (0.5, 0.9))
+        yield {
+            "bin": place,
+            "pages": len(inside),
+            "impact_mean": float(inside.mean()),
+            "impact_median": float(middle),
+            "impact_p90": float(high),
+        }
+
+
+class Importance:
+    """The experiment."""
+
+    name = "importance"
+    about = "Are the pages that many link to those that people's queries find? (budget: how many results count)"
+    worlds = ("git", "live")  # made histories have no texts
+    own = OWN
+    metrics = tuple(OWN)
+    policies = ("in-links", "pagerank")
+    budgets = (10.0,)
+
+    def run(self, cell: Cell) -> list[Measured]:
+        """All rows, by kind of queries."""
+        history = open_history(cell.world)
+        seen = seen_at(history, span_s(cell.span, history.begin_s, history.end_s)[1])
+        if not seen.web.pages:
+            raise UsageError(f"{cell.world}: no page lives at the end of the span; write an earlier --to")
+        importance = importance_of(seen, cell.policy)
+        return [
+            {"queries_from": float(kind), **row}
+            for kind, queries in _asked(seen.web, cell.seed)
+            for row in rows_of(importance, impact_of(seen, queries, max(1, int(cell.budget))), cell.seed)
+        ]
+
+
+def _asked(web: History, seed: int) -> Iterator[tuple[int, Queries]]:
+    for kind, name in enumerate(FILES):
+        path = Path(os.environ.get("VEDETTE_DATA", "")) / "queries" / name
+        if os.environ.get("VEDETTE_DATA") and path.is_file():
+            yield kind, read_query_file(path, seed)
+    yield len(FILES), drawn_queries(web, seed)
+
+
+EXPERIMENT: Experiment = Importance()

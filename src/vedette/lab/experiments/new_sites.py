@@ -1,0 +1,158 @@
+"""How much of what is new is on new sites, and what does it cost to find them?
+
+A site is new at a snapshot where its first page is; in a git history of one host, folders stand for sites. Old pages
+lead to it as they lead to new pages: by a link, or over new pages. GREEDY covers all new sites of a step
+(``vedette.lab.cover``); sites that no old page leads to are orphans.
+
+The rows are:
+
+- one a ``step`` at which anything is new: pages on new sites and on old ones (table 9.1 of Pandey08), the cover;
+- one a ``level`` of coverage (figure 9.1): fetches of old pages per new site, and per page that these sites bring;
+- one over all.
+
+Whoever finds a new site pays once and gets all of its pages, so the overhead per page is what compares with that of new
+pages on old sites (experiment "feasibility"). A policy is the pace of the snapshots; the budget is the largest cover
+size. All is told with (``waves`` = 1) and without (0) pages that came in waves.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.decide import Floats, Ints
+from vedette.lab.arrivals import PACES, Arrivals, Backlinks, Step, reaches, steps_of
+from vedette.lab.cover import Cover, greedy
+from vedette.lab.experiment import Cell, Experiment, Measured, Metric
+from vedette.lab.open_world import open_history
+from vedette.lab.spans import span_s
+from vedette.lab.worlds.history import History
+
+__all__ = ["EXPERIMENT", "Newcomers", "newcomers_of", "rows_of"]
+
+LEVELS = tuple(number / 10 for number in range(1, 11))
+OWN: Mapping[str, Metric] = {
+    "on_new_sites": Metric("share of new pages that are on new sites", "share"),
+    "new": Metric("new pages", "pages"),
+    "new_sites": Metric("new sites"),
+    "pages_per_site": Metric("pages of a new site at the snapshot at which it is new", "pages"),
+    "orphan_sites": Metric("share of new sites that no old page leads to", "share", False),
+    "site_overhead": Metric("fetches of old pages per new site found: sum of fetches / sum of finds", "", False),
+    "site_overhead_mean": Metric("the same as a mean of ratios over steps", "", False),
+}
+
+
+class Newcomers(NamedTuple):
+    """What a step brought: the number of new pages, of each new site the number of its pages, and what GREEDY takes.
+
+    ``brought`` counts the pages on the sites that each pick of the cover finds, ``orphans`` sites that none can find.
+    """
+
+    step: int
+    new: int
+    sizes: Ints
+    orphans: int
+    cover: Cover
+    brought: tuple[int, ...]
+
+
+def newcomers_of(history: History, steps: Sequence[Step], *, waves: bool, most: int | None = None) -> list[Newcomers]:
+    """The steps at which anything is new."""
+    backlinks = Backlinks.of(history)
+    in_wave = history.wave[history.first_version]
+    site_born_s = history.site_born_s
+    found: list[Newcomers] = []
+    for number, step in enumerate(steps):
+        arrivals = backlinks.arrivals(step)
+        counted = waves | ~in_wave[arrivals.new]
+        if counted.any():
+            things = _new_sites(history.site[arrivals.new], site_born_s, step)
+            found.append(_newcomers(number, arrivals, np.where(counted, things, -1), int(counted.sum()), most))
+    return found
+
+
+def _new_sites(site: Ints, site_born_s: Floats, step: Step) -> Ints:
+    """The new site of each page, numbered from 0; -1 where its site is old."""
+    fresh = site_born_s[site] > step.before_s
+    things = np.full(len(site), -1, np.int64)
+    things[fresh] = np.unique(site[fresh], return_inverse=True)[1]
+    return things
+
+
+def _newcomers(number: int, arrivals: Arrivals, things: Ints, new: int, most: int | None) -> Newcomers:
+    sizes = np.bincount(things[things >= 0])
+    nowhere = np.zeros(int(max(arrivals.new.max(initial=-1), arrivals.old_source.max(initial=-1))) + 1, np.int64)
+    found = reaches(arrivals, things, nowhere)
+    sets = [bits for reach in found for bits in reach.sets]
+    cover = greedy(sets, most=most)
+    orphans = sum(reach.orphans for reach in found)
+    return Newcomers(number, new, sizes[sizes > 0], orphans, cover, _brought(sets, cover, sizes))
+
+
+def _brought(sets: Sequence[int], cover: Cover, sizes: Ints) -> tuple[int, ...]:
+    missing = -1
+    brought: list[int] = []
+    for row in cover.rows:
+        fresh = sets[row] & missing
+        brought.append(sum(int(size) for place, size in enumerate(sizes) if fresh >> place & 1))
+        missing &= ~sets[row]
+    return tuple(brought)
+
+
+def rows_of(found: Sequence[Newcomers], *, waves: bool) -> list[Measured]:
+    """All rows of these steps."""
+    useful = [one for one in found if one.cover.gains]
+    rows = [_summary(found), *({"step": one.step, **_summary([one])} for one in found)]
+    rows += [_level_row(useful, level) for level in LEVELS if useful]
+    return [{"waves": float(waves), **row} for row in rows]
+
+
+def _summary(found: Sequence[Newcomers]) -> dict[str, float]:
+    new, sites = sum(one.new for one in found), sum(len(one.sizes) for one in found)
+    pages = sum(int(one.sizes.sum()) for one in found)
+    covered = sum(sum(one.cover.gains) for one in found)
+    fetches = sum(len(one.cover.rows) for one in found)
+    row = {"new": new, "new_sites": sites, "on_new_sites": pages / max(new, 1)}
+    if sites:
+        row |= {"pages_per_site": pages / sites, "orphan_sites": sum(one.orphans for one in found) / sites}
+    if covered:
+        row |= {"site_overhead": fetches / covered, "overhead": fetches / sum(sum(one.brought) for one in found)}
+    return row
+
+
+def _level_row(found: Sequence[Newcomers], level: float) -> dict[str, float]:
+    sizes = [one.cover.size_for(level) for one in found]
+    sites = np.array([one.cover.found_by(size) for one, size in zip(found, sizes, strict=True)])
+    pages = np.array([sum(one.brought[:size]) for one, size in zip(found, sizes, strict=True)])
+    fetches = np.array(sizes)
+    return {
+        "level": level,
+        "site_overhead": float(fetches.sum() / sites.sum()),
+        "site_overhead_mean": float((fetches / sites).mean()),
+        "overhead": float(fetches.sum() / pages.sum()),
+        "overhead_mean": float((fetches / pages).mean()),
+    }
+
+
+class NewSites:
+    """The experiment."""
+
+    name = "new-sites"
+    about = "How much of what is new is on new sites? (budget: the largest cover; policy: the pace of snapshots)"
+    worlds = ("git", "made", "live")
+    own = OWN
+    metrics = ("overhead", "overhead_mean", *OWN)
+    policies = ("monthly", "weekly", "daily")
+    budgets = (600.0,)
+
+    def run(self, cell: Cell) -> list[Measured]:
+        """All rows, with waves and without."""
+        history = open_history(cell.world)
+        steps = steps_of(*span_s(cell.span, history.begin_s, history.end_s), PACES[cell.policy])
+        rows: list[Measured] = []
+        for waves in (True, False):
+            rows += rows_of(newcomers_of(history, steps, waves=waves, most=max(1, int(cell.budget))), waves=waves)
+        return rows
+
+
+EXPERIMENT: Experiment = NewSites()

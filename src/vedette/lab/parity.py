@@ -1,0 +1,86 @@
+"""Does the lab decide as the crawler did? Decisions that a crawl wrote down are made again from the same facts.
+
+A crawl writes them where VEDETTE_DECISIONS names a file: due times of fetched pages (``refresh``) and the worth of
+unseen ones (``order``). Here each goes through the policies and the steps of the lab. Which of several front queues a
+URL is drawn from is decided by the store, by lot, and is not replayed.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.decide import rng_for
+from vedette.lab.refresh_run import again
+from vedette.order.fronts import ORDERS, OrderName
+from vedette.order.unseen import Unseen
+from vedette.refresh.known import Known
+from vedette.refresh.policies.fixed import Fixed
+from vedette.refresh.policies.nutch import Nutch
+from vedette.ring.witness import Decision, read_decision
+
+__all__ = ["Difference", "differences", "remade", "replay"]
+
+Columns = Mapping[str, npt.NDArray[np.generic]]
+
+
+class Difference(NamedTuple):
+    """Where the lab decides otherwise: the number of the decision in the log, its stage, and the column and row."""
+
+    number: int
+    stage: str
+    column: str
+    row: int
+
+
+def replay(log: Path) -> Difference | None:
+    """The first difference between a log and what the lab makes of it; None where there is none."""
+    with log.open(encoding="utf-8") as lines:
+        return differences(read_decision(line) for line in lines)
+
+
+def differences(decisions: Iterable[Decision | None]) -> Difference | None:
+    """The first difference; a line that is not whole, as a killed crawl may leave one, is passed over."""
+    for number, decision in enumerate(decisions):
+        column = _unlike(decision) if decision is not None else None
+        if decision is not None and column is not None:
+            return Difference(number, decision.stage, *column)
+    return None
+
+
+def remade(decision: Decision) -> Columns:
+    """What the lab decides on the same facts."""
+    return STAGES[decision.stage](decision)
+
+
+def _unlike(decision: Decision) -> tuple[str, int] | None:
+    """The first column and row that come out otherwise."""
+    made = remade(decision)
+    for name, told in decision.outcome.items():
+        # Nothing else is the same number: decisions are compared to the bit, and never is never.
+        unlike = np.flatnonzero(np.asarray(told) != made[name])
+        if len(unlike):
+            return name, int(unlike[0])
+    return None
+
+
+def _refresh(decision: Decision) -> Columns:
+    facts = {name: np.asarray(column) for name, column in decision.facts.items()}
+    batch = Known(*(facts[name] for name in Known.__slots__))
+    rng = rng_for(decision.seed, decision.stream)
+    pages, sources = (cast("dict[str, Any]", decision.policies[who]) for who in ("pages", "sources"))
+    state, due_s = again(Nutch(**pages), facts["state"], batch, decision.now_s, rng)
+    _, looks_s = again(Fixed(**sources), (), batch, decision.now_s, rng)
+    return {"state": state, "due_s": np.where(facts["is_source"], looks_s, due_s)}
+
+
+def _order(decision: Decision) -> Columns:
+    policy = ORDERS[cast("OrderName", next(iter(decision.policies)))].policy
+    batch = Unseen(*(np.asarray(decision.facts[name], np.int64) for name in Unseen.__slots__))
+    rng = rng_for(decision.seed, decision.stream)
+    return {"worth": policy.worth(policy.start(None), batch, decision.now_s, rng)}
+
+
+STAGES: Mapping[str, Callable[[Decision], Columns]] = {"refresh": _refresh, "order": _order}

@@ -1,0 +1,82 @@
+"""Refresh policies to compare with: every page equally often, in turn or at random."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.decide import Floats
+from vedette.refresh.known import Known
+
+__all__ = ["AtRandom", "Uniform"]
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Every page equally often: a page is due again at once, and the budget lets one after the other have its turn.
+
+        due = last_fetch
+
+    Useful as the baseline that anybody can run, and strong: it beats every rule that fetches in proportion to rates of
+    change. Not useful where a budget is larger than what is worth fetching: it spends all of it.
+
+    Reference: J. Cho, H. Garcia-Molina, *Effective Page Refresh Policies for Web Crawlers*, ACM TODS 28(4), 2003.
+
+    >>> from vedette.decide import rng_for
+    >>> no = np.zeros(2, dtype=bool)
+    >>> batch = Known(np.arange(2), np.array([0.0, 90.0]), no, no, np.full(2, np.nan))
+    >>> Uniform().due((), batch, now=90.0, price=0.0, rng=rng_for(1, "refresh")).tolist()
+    [0.0, 90.0]
+    """
+
+    name: str = "uniform"
+
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - shape
+        """Nothing is learned, so the state is empty."""
+        return ()
+
+    def observe(self, state: tuple[()], batch: Known, now: float) -> tuple[()]:  # noqa: ARG002 - shape
+        """What a fetch found changes nothing."""
+        return state
+
+    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - shape
+        """At once: the page that waits longest is the most overdue."""
+        return batch.last_fetch_s.copy()
+
+    def reason(self, state: tuple[()], batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - shape
+        """That it is its turn."""
+        return "uniform: pages are fetched in turn"
+
+
+@dataclass(frozen=True, slots=True)
+class AtRandom:
+    """Every page equally often, at times that nobody can foresee: waits are exponential with one mean for all.
+
+        due = last_fetch + wait,    wait ~ Exp(mean_s)
+
+    The mean is the time in which the budget lets every page have its turn, so no page waits for others for long.
+
+    Useful as the baseline that uses no knowledge at all. Not useful for anything else: fetches in turn are fresher.
+
+    Reference: the random-order policy of J. Cho, H. Garcia-Molina, *Synchronizing a Database to Improve Freshness*,
+    SIGMOD 2000.
+    """
+
+    mean_s: float = 86_400.0
+    name: str = "random"
+
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - shape
+        """Nothing is learned, so the state is empty."""
+        return ()
+
+    def observe(self, state: tuple[()], batch: Known, now: float) -> tuple[()]:  # noqa: ARG002 - shape
+        """What a fetch found changes nothing."""
+        return state
+
+    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - shape
+        """After a wait that is drawn."""
+        due: Floats = batch.last_fetch_s + rng.exponential(self.mean_s, len(batch))
+        return due
+
+    def reason(self, state: tuple[()], batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - shape
+        """The mean wait, in words."""
+        return f"random: after {self.mean_s / 3600:.1f} h on average"

@@ -1,0 +1,160 @@
+"""Reads every distinct blob once: what it says, how many words that is, and the addresses that it links to.
+
+Most of the time of an import goes here, so blobs are shared out over the processors where there are many of them. A
+history writes most pages many times with small changes; blobs are read page by page, so that alike texts lie side by
+side, where they compress best.
+"""
+
+import multiprocessing
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from threading import Thread
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, urljoin
+
+from vedette.discover.feeds import is_feed, read_feed
+from vedette.discover.sitemaps import is_sitemap, read_sitemap
+from vedette.lab.worlds.git.markup import read_markdown, read_restructured
+from vedette.lab.worlds.git.paths import HTML, XML, group_of
+from vedette.lab.worlds.history import FEED, SITEMAP
+from vedette.parse.charsets import decode
+from vedette.parse.page import read_page, word_count
+
+if TYPE_CHECKING:
+    import pygit2
+
+__all__ = ["Content", "Task", "announced", "body_of", "contents"]
+
+MOST_BYTES = 4 << 20  # what lies behind in a blob makes no difference
+MANY = 4000  # blobs; for fewer, other processes are not worth their start
+PART = 64
+_HERE = "https://here.invalid"
+
+
+class Task(NamedTuple):
+    """A blob by its id, and the name of a file that it is the content of: the ending says how to read it."""
+
+    blob: bytes
+    path: str
+
+
+class Content(NamedTuple):
+    """What a blob says, without markup; the addresses that it links to are as written."""
+
+    text: str
+    words: int
+    links: tuple[str, ...]
+
+
+def contents(repository: "pygit2.Repository", tasks: Sequence[Task]) -> Iterator[Content | None]:
+    """What each blob says, in the order of the tasks; None where the repository does not have it."""
+    processes = _processes() if len(tasks) >= MANY else 1
+    if processes == 1:
+        return (_content(repository, task) for task in tasks)
+    return _shared_out(repository.path, tasks, processes)
+
+
+def body_of(repository: "pygit2.Repository", blob: bytes) -> bytes | None:
+    """The bytes of a blob, up to a limit; None where they are not there or cannot be read."""
+    import pygit2
+
+    try:
+        found = repository[pygit2.Oid(raw=blob)]
+    except (KeyError, OSError, ValueError, pygit2.GitError):
+        return None
+    return found.data[:MOST_BYTES] if isinstance(found, pygit2.Blob) else None
+
+
+def announced(body: bytes) -> int | None:
+    """Whether the bytes of an XML file announce pages, and how: ``FEED``, ``SITEMAP``, or None.
+
+    >>> announced(b"<rss version='2.0'>") == FEED, announced(b"<urlset>") == SITEMAP, announced(b"<project>")
+    (True, True, None)
+    """
+    if is_feed(body):
+        return FEED
+    return SITEMAP if is_sitemap(body) else None
+
+
+def _content(repository: "pygit2.Repository", task: Task) -> Content | None:
+    body = body_of(repository, task.blob)
+    return None if body is None else _read(body, task.path)
+
+
+def _read(body: bytes, path: str) -> Content:
+    group = group_of(path, "docs")  # whatever comes here is a page; text files are so in such a folder only
+    if group == XML:
+        return _read_announcement(body, path)
+    if group == HTML:
+        return _read_html(decode(body, "").text)
+    text = decode(body, "text/plain; charset=utf-8").text
+    found = read_restructured(text) if path.lower().endswith((".rst", ".txt")) else read_markdown(text)
+    return Content(found.text, word_count(found.text), found.links)
+
+
+def _read_html(text: str) -> Content:
+    page = read_page(text)
+    written = [link.href for link in page.links]
+    written += [*page.feeds, *([page.refresh[1]] if page.refresh else [])]
+    if page.base:
+        written = [_joined(page.base, href) for href in written]
+    return Content(page.main, page.words, tuple(written))
+
+
+def _read_announcement(body: bytes, path: str) -> Content:
+    """The pages that a feed or sitemap announces; the text of a feed is its titles."""
+    url = f"{_HERE}/{quote(path.encode(errors='surrogateescape'))}"
+    if is_feed(body):
+        entries = read_feed(body, url).entries
+        text = "\n".join(entry.title for entry in entries if entry.title)
+        return Content(text, word_count(text), tuple(entry.link.removeprefix(_HERE) for entry in entries))
+    sitemap = read_sitemap(body, url)
+    named = (*sitemap.children, *(entry.loc for entry in sitemap.entries))
+    return Content("", 0, tuple(link.removeprefix(_HERE) for link in named))
+
+
+def _joined(base: str, href: str) -> str:
+    try:
+        return urljoin(base, href)
+    except ValueError:
+        return href
+
+
+def _processes() -> int:
+    # A process of a pool may not have children of its own.
+    return 1 if multiprocessing.current_process().daemon else min(os.cpu_count() or 1, 8)
+
+
+def _shared_out(path: str, tasks: Sequence[Task], processes: int) -> Iterator[Content | None]:
+    parts = [tasks[at : at + PART] for at in range(0, len(tasks), PART)]
+    # Not forked: a copy of a process with threads may wait for ever for a lock that one of them held.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_end_with_parent) as pool:
+        for done in pool.map(_part, ((path, part) for part in parts)):
+            yield from done
+
+
+def _end_with_parent() -> None:
+    """A parent that is killed cannot tell: whoever works for it looks after it."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "only a process of a pool has a parent to end with"
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
+def _part(work: tuple[str, Iterable[Task]]) -> list[Content | None]:
+    path, tasks = work
+    return [_content(_repository(path), task) for task in tasks]
+
+
+@cache
+def _repository(path: str) -> "pygit2.Repository":
+    import pygit2
+
+    return pygit2.Repository(path)

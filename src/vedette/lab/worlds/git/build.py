@@ -1,0 +1,229 @@
+"""A git history as the past of a web: walk the branch, read its blobs, and put lives, versions and links together."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.decide import Ints
+from vedette.errors import UsageError
+from vedette.lab.worlds.git.blobs import Content, Task, announced, body_of, contents
+from vedette.lab.worlds.git.links import NOWHERE, Links, own_host
+from vedette.lab.worlds.git.lives import Life, Version, lived
+from vedette.lab.worlds.git.paths import HTML, SOURCE, XML, address, group_of, site_of
+from vedette.lab.worlds.git.place import Place, Tip, open_tip, read_place
+from vedette.lab.worlds.git.walk import Progress, Step, walk
+from vedette.lab.worlds.history import PAGE, History
+from vedette.lab.worlds.packed_texts import PackedTexts, TextPacker
+
+__all__ = ["MANY", "read_git"]
+
+MANY = 20  # pages that change at once make a wave
+REPORT_EVERY = 256
+
+
+def read_git(written: str, *, many: int = MANY, progress: Progress = lambda _done, _all: None) -> History:
+    """The history at ``[git:]PATH[#branch[:folder]]``; a step that touches more than ``many`` pages is a wave.
+
+    ``progress`` is told how many of how many are done, twice from nought: steps first, then blobs.
+    """
+    place = read_place(written)
+    tip = open_tip(place)
+    walked = walk(tip, place, progress)
+    kinds = _kinds(tip, walked.steps, place)
+    read = _read(tip, _tasks(walked.steps, kinds), progress)
+    readable = {
+        (blob, path): read.numbers.get((blob, _reader(path))) is not None
+        for path, blob in _files(walked.steps)
+        if path in kinds
+    }
+    found = lived(walked.steps, readable, many)
+    if not found.lives:
+        raise UsageError(f"{place.path}: has no pages there (.html, .md, .rst); write git:PATH#branch:folder")
+    span = (walked.steps[0].at_s, walked.end_s)
+    return _history(place, span, found.lives, kinds, read, walked.missing + found.missing)
+
+
+class _Read(NamedTuple):
+    """All contents by number: texts, words, and links as numbers of addresses as written."""
+
+    numbers: dict[tuple[bytes, str], int | None]
+    words: list[int]
+    links: list[Ints]
+    written: list[str]
+    packer: TextPacker
+
+
+def _files(steps: Iterable[Step]) -> Iterator[tuple[str, bytes]]:
+    """Every content that files had, in order of time."""
+    return ((path, blob) for step in steps for path, blob in step.files.items() if blob is not None)
+
+
+def _reader(path: str) -> str:
+    """What reads a file: the same bytes say different things in different languages."""
+    return path.rpartition(".")[2].lower()
+
+
+def _kinds(tip: Tip, steps: Sequence[Step], place: Place) -> dict[str, int]:
+    """The files that are pages, with what they are; see ``paths`` for the rule."""
+    groups: dict[str, list[str]] = {HTML: [], SOURCE: [], XML: []}
+    firsts: dict[str, list[bytes]] = {}
+    for path, blob in _files(steps):
+        if path not in firsts:
+            groups[group_of(path, place.folder)].append(path)
+        firsts.setdefault(path, []).append(blob)
+    pages = groups[SOURCE] if len(groups[SOURCE]) > len(groups[HTML]) else groups[HTML]
+    kinds = dict.fromkeys(pages, PAGE)
+    for path in groups[XML]:
+        body = next((body for blob in firsts[path] if (body := body_of(tip.repository, blob)) is not None), b"")
+        if (kind := announced(body)) is not None:
+            kinds[path] = kind
+    return kinds
+
+
+def _tasks(steps: Iterable[Step], kinds: Mapping[str, int]) -> list[Task]:
+    """Every content once, page by page."""
+    by_path: dict[str, list[bytes]] = {}
+    for path, blob in _files(steps):
+        if path in kinds:
+            by_path.setdefault(path, []).append(blob)
+    found = {(blob, _reader(path)): Task(blob, path) for path in sorted(by_path) for blob in by_path[path]}
+    return list(found.values())
+
+
+def _read(tip: Tip, tasks: Sequence[Task], progress: Progress) -> _Read:
+    read = _Read({}, [], [], [], TextPacker())
+    seen: dict[str, int] = {}
+    for done, (task, content) in enumerate(zip(tasks, contents(tip.repository, tasks), strict=True)):
+        if done % REPORT_EVERY == 0:
+            progress(done, len(tasks))
+        key = (task.blob, _reader(task.path))
+        read.numbers[key] = None if content is None else len(read.words)
+        if content is not None:
+            _take(read, content, seen)
+    progress(len(tasks), len(tasks))
+    read.written.extend(seen)
+    return read
+
+
+def _take(read: _Read, content: Content, seen: dict[str, int]) -> None:
+    read.words.append(content.words)
+    read.packer.add(content.text)
+    numbers = [seen.setdefault(link, len(seen)) for link in content.links]
+    read.links.append(np.array(numbers, np.int64))
+
+
+def _history(
+    place: Place,
+    span: tuple[float, float],
+    lives: Sequence[Life],
+    kinds: Mapping[str, int],
+    read: _Read,
+    missing: int,
+) -> History:
+    versions = [version for life in lives for version in life.versions]
+    content = np.array([_number(read, version) for version in versions], np.int64)
+    pages = list(dict.fromkeys(life.page for life in lives))
+    host = own_host(read.written, pages)
+    sites = {site: number for number, site in enumerate(dict.fromkeys(site_of(life.page) for life in lives))}
+    start, to = _graph(lives, content, read, Links(pages, host), pages)
+    texts: PackedTexts = read.packer.packed(content)
+    return History(
+        name=_name(place),
+        begin_s=span[0],
+        end_s=span[1],
+        urls=[address(life.page, host or f"{place.label}.invalid") for life in lives],
+        site=np.array([sites[site_of(life.page)] for life in lives], np.int64),
+        kind=np.array([kinds[life.versions[0].path] for life in lives], np.uint8),
+        born_s=np.array([life.born_s for life in lives]),
+        died_s=np.array([life.died_s for life in lives]),
+        moved_to=np.array([life.moved_to for life in lives], np.int64),
+        version_page=np.repeat(np.arange(len(lives)), [len(life.versions) for life in lives]),
+        version_at_s=np.array([version.at_s for version in versions]),
+        digest=np.array([_digest(version.blob) for version in versions], np.uint64),
+        words=np.array(read.words, np.int64)[content],
+        wave=np.array([version.wave for version in versions], np.bool_),
+        link_start=start,
+        link_to=to,
+        site_names=list(sites),
+        missing=missing,
+        texts=texts,
+    )
+
+
+def _name(place: Place) -> str:
+    """The name of the world, without any path."""
+    inside = f"#{place.branch}" + (f":{place.folder}" if place.folder else "")
+    return f"git:{place.label}{inside if place.branch or place.folder else ''}"
+
+
+def _number(read: _Read, version: Version) -> int:
+    number = read.numbers[version.blob, _reader(version.path)]
+    assert number is not None, "a version that cannot be read"
+    return number
+
+
+def _digest(blob: bytes) -> int:
+    return int.from_bytes(blob[:8], "big") or 1  # nought is what no page has
+
+
+def _graph(lives: Sequence[Life], content: Ints, read: _Read, links: Links, pages: Sequence[str]) -> tuple[Ints, Ints]:
+    """Where every version leads: where its links start, and the lives that they mean."""
+    meant = _Meant(lives, pages)
+    known: dict[str, dict[int, int]] = {}
+    found: list[Ints] = []
+    row = 0
+    for life in lives:
+        ends = (*(version.at_s for version in life.versions[1:]), life.died_s)
+        # Addresses mean the same on all pages of a folder.
+        table = known.setdefault(life.page.rpartition("/")[0], {})
+        for version, end_s in zip(life.versions, ends, strict=True):
+            numbers = _resolved(read, int(content[row]), life.page, links, table)
+            found.append(meant.lives(numbers, life.page, version.at_s, end_s))
+            row += 1
+    start = np.zeros(len(found) + 1, np.int64)
+    np.cumsum([len(one) for one in found], out=start[1:])
+    return start, np.concatenate(found)
+
+
+def _resolved(read: _Read, content: int, page: str, links: Links, table: dict[int, int]) -> list[int]:
+    written = read.links[content].tolist()
+    for one in written:
+        if one not in table:
+            table[one] = links.number(read.written[one], page)
+    return list(dict.fromkeys(map(table.__getitem__, written)))
+
+
+class _Meant:
+    """Which lives a link to a page means.
+
+    The last that was born when the link was written, and those that were born while it stood; where there are none, the
+    first that is born at all. So what a link shows at a time follows from what was there until then.
+    """
+
+    def __init__(self, lives: Sequence[Life], pages: Sequence[str]) -> None:
+        self._numbers = {page: number for number, page in enumerate(pages)}
+        self._lives: list[list[int]] = [[] for _ in pages]
+        for number, life in enumerate(lives):
+            self._lives[self._numbers[life.page]].append(number)
+        self._born_s = [life.born_s for life in lives]
+        self._first = np.array([mine[0] for mine in self._lives], np.int64)
+        self._again = np.array([len(mine) > 1 for mine in self._lives], np.bool_)
+
+    def lives(self, pages: Sequence[int], page: str, at_s: float, end_s: float) -> Ints:
+        own = self._numbers[page]
+        numbers = np.array([number for number in pages if number not in (NOWHERE, own)], np.int64)
+        if not self._again[numbers].any():
+            return self._first[numbers]
+        chosen = (self._chosen(number, at_s, end_s) for number in numbers.tolist())
+        return np.fromiter(chain.from_iterable(chosen), np.int64)
+
+    def _chosen(self, page: int, at_s: float, end_s: float) -> list[int]:
+        mine = self._lives[page]
+        then = [one for one, after in pairwise([*mine, -1]) if self._stands(one, after, at_s, end_s)]
+        return then or mine[:1]
+
+    def _stands(self, one: int, after: int, at_s: float, end_s: float) -> bool:
+        superseded = after >= 0 and self._born_s[after] <= at_s
+        return self._born_s[one] < end_s and not superseded

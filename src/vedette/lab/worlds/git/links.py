@@ -1,0 +1,134 @@
+"""Which pages of a world the addresses mean that its pages link to.
+
+An address is resolved as a browser would, and then as the server of such a folder would: ``a/index.html`` is ``a/``,
+and ``a`` is ``a/`` or ``a.html`` where it is no page itself. In a world of sources ``a``, ``a/``, ``a.html`` and
+``a.md`` are one, as a link may be written for the source or for what is built of it. Query and fragment make no
+difference.
+
+Whole addresses lead here if they name the world's own host. Nobody says which that is, so it is found: the host of most
+addresses that mean pages here, if at least a quarter of those that name it do (the others may mean what is served from
+elsewhere). Its ``www.`` twin is the same.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from vedette.lab.worlds.git.paths import is_host, page_of
+
+__all__ = ["NOWHERE", "Links", "own_host"]
+
+NOWHERE = -1
+FEWEST = 3  # addresses that make a host the world's own
+MOST_ADDRESS = 4000
+_BUILT = (".html", ".htm", ".xhtml")
+_SOURCES = (".md", ".rst", ".markdown", ".txt")
+
+
+class _Written(NamedTuple):
+    """An address as written: its host (None: that of the page) and its path, without query and fragment."""
+
+    host: str | None
+    path: str
+
+
+class Links:
+    """Knows all pages that there ever were, by name; a page's number is its place in the given order."""
+
+    def __init__(self, pages: Sequence[str], host: str = "") -> None:
+        self._numbers = {page: number for number, page in enumerate(pages)}
+        self._host = _plain_host(host)
+
+    def number(self, written: str, page: str) -> int:
+        """The page that an address on a page means; ``NOWHERE`` if none.
+
+        >>> links = Links(["", "a/", "a/b.html", "c.md"], "www.example.org")
+        >>> [links.number(written, "a/b.html") for written in ("../", ".", "b.html?x#y", "/c", "http://example.org/a")]
+        [0, 1, 2, 3, 1]
+        """
+        address = _split(written)
+        if address is None or (address.host is None and not address.path):
+            return NOWHERE
+        first, slash, rest = page.partition("/")
+        root = first + slash if slash and is_host(first) else ""
+        folder = (rest if root else page).rpartition("/")[0]
+        if address.host is not None:
+            if _plain_host(address.host) not in (self._host, _plain_host(first if root else "")):
+                return self.named(address.path, f"{address.host}/")
+            folder = ""
+        path = address.path if address.path.startswith("/") or not folder else f"{folder}/{address.path}"
+        return self.named(path, root)
+
+    def named(self, path: str, root: str = "") -> int:
+        """The page that a path below a root means."""
+        plain = root + _plain_path(path)
+        for tried in _spellings(plain):
+            if (number := self._numbers.get(page_of(tried)[0])) is not None:
+                return number
+        return NOWHERE
+
+
+def own_host(written: Iterable[str], pages: Sequence[str]) -> str:
+    """The host that whole addresses of the world's own pages name; empty if there is none.
+
+    >>> own_host([f"https://example.org/{name}.html" for name in "abcde"], ["", "a.html", "b.html", "c.html"])
+    'example.org'
+    """
+    links = Links(pages)
+    found: dict[str, int] = {}
+    named: dict[str, int] = {}
+    for one in written:
+        address = _split(one) if "//" in one[:8] else None
+        if address is None or not address.host or address.path in ("", "/", "/index.html"):
+            continue
+        named[address.host] = named.get(address.host, 0) + 1
+        found[address.host] = found.get(address.host, 0) + (links.named(address.path) != NOWHERE)
+    most = sorted((-count, host) for host, count in found.items() if count >= FEWEST and 4 * count >= named[host])
+    return most[0][1] if most else ""
+
+
+def _split(written: str) -> _Written | None:
+    """An address without query and fragment; None for what no page can be fetched with (``mailto:``)."""
+    address = written.strip().partition("#")[0].partition("?")[0]
+    scheme, colon, rest = address.partition(":")
+    if colon and "/" not in scheme:
+        if scheme.lower() not in ("http", "https") or not rest.startswith("//"):
+            return None
+        address = rest
+    if len(address) > MOST_ADDRESS:
+        return None
+    if address.startswith("//"):
+        host, _, path = address[2:].partition("/")
+        return _Written(host.lower().rpartition("@")[2].partition(":")[0], f"/{path}")
+    return _Written(None, address)
+
+
+def _plain_host(host: str) -> str:
+    return host.lower().removeprefix("www.")
+
+
+def _plain_path(path: str) -> str:
+    """A path without dots, percent signs and the slash before it."""
+    decoded = unquote_to_bytes(path).decode(errors="surrogateescape") if "%" in path else path
+    parts: list[str] = []
+    for part in decoded.split("/"):
+        if part == "..":
+            parts[-1:] = []
+        elif part not in (".", ""):
+            parts.append(part)
+    folder = decoded.endswith(("/", "/.", "/..")) or decoded in (".", "..")
+    return "/".join(parts) + ("/" if folder and parts else "")
+
+
+def _spellings(path: str) -> Iterable[str]:
+    """The names under which a page may be known, the nearest first."""
+    yield path
+    stem = path.rstrip("/")
+    if not path.endswith("/"):
+        yield f"{path}/"
+        yield f"{path}.html"
+    for ending in _BUILT:
+        stem = stem.removesuffix(ending)
+    if stem:
+        yield from (stem + ending for ending in _SOURCES)
+        yield f"{stem}/"

@@ -1,0 +1,199 @@
+"""What each commit of a branch did to the files that may be pages.
+
+Only *first parents* are followed: the states that the branch itself went through are what was published. Commits of a
+branch that was merged were never shown there, and what they brought arrives with the merge.
+
+A commit's time is its committer's. Clocks are wrong at times, so not all are believed: the longest run of commits whose
+times never go back is; any other commit takes the time of the last believed one before it, and where there is none,
+of the first. So one clock in 2037, or in 1970, moves its own commit only. Commits of one second are one step: nobody
+can have seen what was between.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from vedette.lab.worlds.git.paths import group_of
+from vedette.lab.worlds.git.place import Place, Tip, no_folder
+
+if TYPE_CHECKING:
+    import pygit2
+
+__all__ = ["Step", "Walk", "believed", "walk"]
+
+Progress = Callable[[int, int], None]
+FILES = frozenset({0o100644, 0o100755, 0o100664})  # no symbolic link, no module
+# How many files may come and go in one step for similar ones to be looked for: the work grows with the square.
+MOST_RENAMES = 400
+REPORT_EVERY = 200
+
+
+class Step(NamedTuple):
+    """What one second brought: for each file its new content (a blob's id), or None where it went.
+
+    ``renamed`` has, for files that came, the similar file that went.
+    """
+
+    at_s: float
+    files: dict[str, bytes | None]
+    renamed: dict[str, str]
+
+
+class Walk(NamedTuple):
+    """All steps in order, the time of the first and last commit, and how many objects were not there."""
+
+    steps: tuple[Step, ...]
+    begin_s: float
+    end_s: float
+    missing: int
+
+
+class _Gone(Exception):
+    """An object that the repository speaks of and does not have."""
+
+
+def walk(tip: Tip, place: Place, progress: Progress) -> Walk:
+    """The steps of a branch in one folder, from its first commit on."""
+    commits, missing = _chain(tip)
+    times = believed([commit.commit_time for commit in commits])
+    last_of_second = [row for row, at_s in enumerate(times) if row + 1 == len(times) or times[row + 1] > at_s]
+    before: pygit2.Tree | None = None
+    there, steps = False, []
+    for done, row in enumerate(last_of_second):
+        if done % REPORT_EVERY == 0:
+            progress(done, len(last_of_second))
+        try:
+            after = _folder(commits[row], place.folder)
+            step = _step(times[row], before, after, place.folder)
+        except _Gone:
+            missing += 1
+            continue
+        before, there = after, there or after is not None
+        if step.files:
+            steps.append(step)
+    progress(len(last_of_second), len(last_of_second))
+    if not there and not missing:
+        raise no_folder(place, tip.commit)
+    return Walk(tuple(steps), times[0], times[-1], missing)
+
+
+def believed(times: Sequence[int]) -> list[float]:
+    """The times of commits in order, made such that none is before its predecessor.
+
+    >>> believed([10, 20, 2037, 30, 1, 40])
+    [10.0, 20.0, 20.0, 30.0, 30.0, 40.0]
+    >>> believed([99, 10, 20])
+    [10.0, 10.0, 20.0]
+    """
+    trusted = _longest_rise(times)
+    kept = [float(time) if row in trusted else None for row, time in enumerate(times)]
+    last_s = next(time for time in kept if time is not None)
+    found = []
+    for time in kept:
+        last_s = last_s if time is None else time
+        found.append(last_s)
+    return found
+
+
+def _longest_rise(times: Sequence[int]) -> frozenset[int]:
+    """The rows of a longest subsequence that never falls (patience sorting)."""
+    tops: list[int] = []
+    rows: list[int] = []
+    before: list[int] = []
+    for row, time in enumerate(times):
+        at = bisect_right(tops, time)
+        before.append(rows[at - 1] if at else -1)
+        tops[at : at + 1], rows[at : at + 1] = [time], [row]
+    chosen, row = [], rows[-1]
+    while row >= 0:
+        chosen.append(row)
+        row = before[row]
+    return frozenset(chosen)
+
+
+def _chain(tip: Tip) -> tuple[list["pygit2.Commit"], int]:
+    """The commits from the first one on, and whether (1) the chain breaks before its end."""
+    import pygit2
+
+    commit, found, broken = tip.commit, [tip.commit], 0
+    while commit.parent_ids:
+        parent: object = tip.repository.get(commit.parent_ids[0])
+        if not isinstance(parent, pygit2.Commit):
+            broken = 1
+            break
+        commit = parent
+        found.append(commit)
+    return found[::-1], broken
+
+
+def _folder(commit: "pygit2.Commit", folder: str) -> "pygit2.Tree | None":
+    """The tree of a folder; None where the commit has no such folder."""
+    import pygit2
+
+    try:
+        tree: pygit2.Object = commit.tree
+        for name in filter(None, folder.split("/")):
+            if not isinstance(tree, pygit2.Tree) or name not in tree:
+                return None
+            tree = tree[name]
+    except (KeyError, pygit2.GitError) as error:
+        raise _Gone from error
+    return tree if isinstance(tree, pygit2.Tree) else None
+
+
+def _step(at_s: float, before: "pygit2.Tree | None", after: "pygit2.Tree | None", folder: str) -> Step:
+    import pygit2
+
+    if before is None and after is None:
+        return Step(at_s, {}, {})
+    try:
+        diff = _difference(before, after)
+        files = dict(_files(diff.deltas, folder))
+        return Step(at_s, files, _renamed(diff, files))
+    except (KeyError, OSError, pygit2.GitError) as error:
+        raise _Gone from error
+
+
+def _difference(before: "pygit2.Tree | None", after: "pygit2.Tree | None") -> "pygit2.Diff":
+    if before is not None and after is not None:
+        return before.diff_to_tree(after)
+    if after is not None:
+        return after.diff_to_tree(swap=True)
+    assert before is not None, "two trees that are not there do not differ"
+    return before.diff_to_tree()
+
+
+def _files(deltas: Iterable["pygit2.DiffDelta"], folder: str) -> Iterator[tuple[str, bytes | None]]:
+    """Every file that may be a page, with what it has become; what went comes first, as it may have come back."""
+    came = []
+    for delta in deltas:
+        path = delta.new_file.raw_path.decode(errors="surrogateescape")
+        if not group_of(path, folder):
+            continue
+        if delta.status_char() != "D" and delta.new_file.mode in FILES:
+            came.append((path, delta.new_file.id.raw))
+        else:
+            yield path, None
+    yield from came
+
+
+def _renamed(diff: "pygit2.Diff", files: dict[str, bytes | None]) -> dict[str, str]:
+    """For files that came, the similar ones that went, as git sees it; no more is asked where content is missing."""
+    import pygit2
+
+    gone = sum(blob is None for blob in files.values())
+    if not 0 < gone < len(files) or len(files) > MOST_RENAMES:
+        return {}
+    try:
+        diff.find_similar(flags=pygit2.enums.DiffFind.FIND_RENAMES, rename_limit=MOST_RENAMES)
+    except (KeyError, OSError, pygit2.GitError):
+        return {}
+    pairs = (
+        (
+            delta.new_file.raw_path.decode(errors="surrogateescape"),
+            delta.old_file.raw_path.decode(errors="surrogateescape"),
+        )
+        for delta in diff.deltas
+        if delta.status_char() == "R"
+    )
+    return {new: old for new, old in pairs if files.get(new) and old in files and files[old] is None}

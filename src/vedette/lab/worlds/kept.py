@@ -1,0 +1,186 @@
+"""A history in one file, small and quick to open again.
+
+    8 bytes    the mark
+    4 bytes    the format's number          (numbers are little-endian)
+    8 bytes    the size of the head
+    head       JSON: what the history is called, and where each column and block of texts lies
+    8 bytes    a checksum (XXH3) of the head
+    columns    zstd, whole numbers in as few bytes as hold the largest
+    blocks     zstd, texts; see ``packed_texts``
+
+The file is mapped into memory: columns are checked and unpacked when it is opened, texts when they are read. It is
+written under another name first, so that there is never half a file.
+"""
+
+import json
+import mmap
+import os
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+import zstandard
+
+from vedette.errors import StoreCorrupt, StoreNewer, UsageError
+from vedette.lab.worlds.history import History
+from vedette.lab.worlds.packed_texts import Block, PackedTexts, packed_texts
+
+__all__ = ["FORMAT", "load", "save"]
+
+MARK = b"VEDHIST\n"
+FORMAT = 1
+_START = struct.Struct("<8sIQ")
+_LEVEL = 9
+MOST_HEAD_BYTES = 1 << 28
+NUMBERS = {  # the columns, with the type that they have in memory
+    **dict.fromkeys(("site", "moved_to", "version_page", "words", "link_start", "link_to"), "<i8"),
+    **dict.fromkeys(("version_text", "text_span"), "<i8"),
+    **dict.fromkeys(("born_s", "died_s", "version_at_s"), "<f8"),
+    "kind": "|u1",
+    "digest": "<u8",
+    "wave": "|b1",
+}
+NAMES = ("urls", "site_names")
+ABOUT = ("name", "begin_s", "end_s", "missing")
+Numbers = npt.NDArray[Any]
+
+
+class _Piece(NamedTuple):
+    """A column in the file: its type (empty for names), length, place, size and checksum."""
+
+    kind: str
+    length: int
+    at: int
+    size: int
+    checksum: int
+
+
+def save(history: History, path: str | os.PathLike[str]) -> int:
+    """Writes a history to a file; how many bytes that took. A file of this name is replaced when all is written."""
+    texts = packed_texts(history)
+    compressor = zstandard.ZstdCompressor(level=_LEVEL)
+    columns = {name: _packed(values, compressor) for name, values in _columns(history, texts).items()}
+    payload = [packed for _, _, packed in columns.values()]
+    pieces: dict[str, _Piece] = {}
+    at = 0
+    for name, (kind, count, packed) in columns.items():
+        pieces[name] = _Piece(kind, count, at, len(packed), xxhash.xxh3_64_intdigest(packed))
+        at += len(packed)
+    head = {
+        **{name: getattr(history, name) for name in ABOUT},
+        "columns": pieces,
+        "blocks": [(len(block.packed), block.size_bytes) for block in texts.blocks],
+    }
+    return _write(Path(path), json.dumps(head).encode(), [*payload, *(block.packed for block in texts.blocks)])
+
+
+def load(path: str | os.PathLike[str]) -> History:
+    """The history that a file holds; texts are read from it when they are asked for."""
+    where = Path(path)
+    try:
+        with where.open("rb") as file:
+            whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError):
+        raise UsageError(
+            f"{where.name}: there is no history in it; make one: vedette lab import-git REPO OUT"
+        ) from None
+    head, body = _head(whole, where.name)
+    try:
+        return _history(head, body)
+    except (KeyError, TypeError, ValueError, IndexError, zstandard.ZstdError, MemoryError):
+        raise _damaged(where.name) from None
+
+
+def _columns(history: History, texts: PackedTexts) -> Mapping[str, Numbers | Sequence[str]]:
+    """All columns by name, the numbers in the types that they should have."""
+    own = {"version_text": texts.version_text, "text_span": texts.span}
+    numbers = {name: own[name] if name in own else getattr(history, name) for name in NUMBERS}
+    columns: dict[str, Numbers | Sequence[str]] = {name: np.asarray(numbers[name], NUMBERS[name]) for name in NUMBERS}
+    return columns | {name: getattr(history, name) for name in NAMES}
+
+
+def _packed(values: Numbers | Sequence[str], compressor: zstandard.ZstdCompressor) -> tuple[str, int, bytes]:
+    """The type of a column, its length, and its bytes, compressed."""
+    if not isinstance(values, np.ndarray):
+        # No name of a file has a zero byte in it.
+        return "", len(values), compressor.compress("\0".join(values).encode(errors="surrogateescape"))
+    small = _small(values)
+    return small.dtype.str, len(small), compressor.compress(np.ascontiguousarray(small).tobytes())
+
+
+def _small(values: Numbers) -> Numbers:
+    if values.dtype != np.int64 or not len(values):
+        return values
+    ends = np.promote_types(np.min_scalar_type(values.min()), np.min_scalar_type(values.max()))
+    return values.astype(ends.newbyteorder("<"))
+
+
+def _write(path: Path, head: bytes, pieces: Sequence[bytes | memoryview]) -> int:
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with beside.open("wb") as file:
+            file.write(_START.pack(MARK, FORMAT, len(head)) + head)
+            file.write(xxhash.xxh3_64_intdigest(head).to_bytes(8, "little"))
+            file.writelines(pieces)
+            size = file.tell()
+        beside.replace(path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
+    finally:
+        beside.unlink(missing_ok=True)
+    return size
+
+
+def _head(whole: memoryview, name: str) -> tuple[dict[str, Any], memoryview]:
+    """What the file says of itself, and what lies behind that."""
+    if len(whole) < _START.size or bytes(whole[:8]) != MARK:
+        raise UsageError(f"{name}: is no history of Vedette's; make one: vedette lab import-git REPO OUT")
+    _, number, size = _START.unpack_from(whole)
+    if number != FORMAT:
+        raise StoreNewer(f"{name}: has format {number}, this Vedette reads {FORMAT}; make the history anew")
+    end = _START.size + min(size, MOST_HEAD_BYTES)
+    raw = bytes(whole[_START.size : end])
+    if bytes(whole[end : end + 8]) != xxhash.xxh3_64_intdigest(raw).to_bytes(8, "little"):
+        raise _damaged(name)
+    found: dict[str, Any] = json.loads(raw)
+    return found, whole[end + 8 :]
+
+
+def _history(head: dict[str, Any], body: memoryview) -> History:
+    pieces = {name: _Piece(*piece) for name, piece in head["columns"].items()}
+    numbers = {name: _numbers(pieces[name], body).astype(kind) for name, kind in NUMBERS.items()}
+    names = {name: _names(pieces[name], body) for name in NAMES}
+    at = sum(piece.size for piece in pieces.values())
+    blocks = []
+    for size, size_bytes in head["blocks"]:
+        blocks.append(Block(body[at : at + size], size_bytes))
+        at += size
+    if at != len(body):
+        raise ValueError(at)
+    texts = PackedTexts(numbers.pop("version_text"), numbers.pop("text_span"), blocks)
+    columns: dict[str, Any] = {**numbers, **names}
+    return History(**{name: head[name] for name in ABOUT}, **columns, texts=texts)
+
+
+def _numbers(piece: _Piece, body: memoryview) -> Numbers:
+    return np.frombuffer(_unpacked(piece, body), np.dtype(piece.kind), piece.length)
+
+
+def _names(piece: _Piece, body: memoryview) -> list[str]:
+    raw = _unpacked(piece, body)
+    return raw.decode(errors="surrogateescape").split("\0") if piece.length else []
+
+
+def _unpacked(piece: _Piece, body: memoryview) -> bytes:
+    packed = body[piece.at : piece.at + piece.size]
+    if xxhash.xxh3_64_intdigest(packed) != piece.checksum:
+        raise ValueError(piece.at)
+    return zstandard.ZstdDecompressor().decompress(packed)
+
+
+def _damaged(name: str) -> StoreCorrupt:
+    return StoreCorrupt(f"{name}: is damaged; make the history anew: vedette lab import-git REPO OUT")

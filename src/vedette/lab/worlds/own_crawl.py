@@ -1,0 +1,171 @@
+"""One's own crawl as a history: what its archive holds, with the times at which things were seen.
+
+Nobody knows what happened between two fetches of a page. Everything is taken to have happened at the fetch that brought
+it: a page is born when it was first had, a version begins when it was first seen, a page dies at the fetch that found
+it gone. So changes are as late as they can be, several between two fetches are one, and a page that came and went in
+between was never there. Copies look fresher in such a history than they were; policies can be compared on it, absolute
+numbers cannot be taken from it.
+
+What retention has let go of is missing. A page that answered again after it was gone counts as never gone
+(``missing`` counts those, and answers that cannot be read). Links are those to pages that are in the history.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import xxhash
+
+from vedette.discover.scope import SiteIndex
+from vedette.edges.replay import Old, answer_of, body_of
+from vedette.edges.state_view import open_view
+from vedette.edges.warc_reading import Record, scan
+from vedette.errors import UsageError
+from vedette.facts import Failure, Site, origin_of
+from vedette.index.stored import unpack
+from vedette.lab.worlds.history import FEED, PAGE, SITEMAP, History, Texts
+from vedette.ring.links import Links
+from vedette.ring.orders import Errand, Fetched
+from vedette.ring.reading import read_outcome
+
+__all__ = ["live_history"]
+
+LIMIT_BYTES = 16 << 20
+GONE = (404, 410)
+MOVED = (301, 308)
+KINDS = {"feed": FEED, "sitemap": SITEMAP}
+
+
+class _Version(NamedTuple):
+    """What a fetch brought that was not there before."""
+
+    at_s: float
+    digest: int
+    words: int
+    text: str
+    links: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Life:
+    """A page as it was seen; ``moved`` is where a redirect leads that took its place."""
+
+    url: str
+    kind: int = PAGE
+    died_s: float = inf
+    moved: str = ""
+    versions: list[_Version] = field(default_factory=list)
+
+
+class _Kept(Texts):
+    """Texts in memory: those of one's own crawl are what one has room for."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+
+    def text(self, version: int) -> str:
+        """What a version says."""
+        return self._texts[version]
+
+
+def live_history(folder: Path) -> History:
+    """The past of a data folder's crawl, as far as it is known; the folder may be in use."""
+    with open_view(folder) as view:
+        sites = tuple(row.site for row in view.book.sites())
+    lives, missing = _lives(_answers(folder), sites)
+    if not lives:
+        raise UsageError(f"{folder} has no archived pages; crawl first")
+    return _history(folder.name, lives, missing)
+
+
+def _answers(folder: Path) -> list[Record]:
+    """Every answer of the archive, by time; of damaged records nothing is known."""
+    found = (one for path in sorted((folder / "warc").glob("*.warc.gz")) for one in scan(path))
+    return sorted((one for one in found if isinstance(one, Record)), key=lambda one: (one.fetched_s, one.url))
+
+
+def _lives(answers: Sequence[Record], sites: Sequence[Site]) -> tuple[list[_Life], int]:
+    """Pages by birth, and how much is missing."""
+    links, lives, missing = Links(SiteIndex(sites)), dict[str, _Life](), 0
+    for answer in answers:
+        if answer.url == origin_of(answer.url).robots_url:
+            continue
+        life = lives.get(answer.url)
+        if 200 <= answer.status < 300:
+            life = life or _Life(answer.url)
+            missing += life.died_s < inf
+            life.died_s, life.moved = inf, ""
+            if not _see(life, answer, links):
+                missing += 1
+                continue
+            lives[answer.url] = life
+        elif life is not None and life.died_s == inf and answer.status in GONE + MOVED:
+            result = read_outcome(_errand(answer.url), answer_of(_old(answer), b""), links)
+            life.died_s = answer.fetched_s
+            life.moved = (isinstance(result, Fetched) and result.location) or ""
+    return sorted(lives.values(), key=lambda life: life.versions[0].at_s), missing
+
+
+def _see(life: _Life, answer: Record, links: Links) -> bool:
+    """Take in an answer; False where it cannot be read."""
+    body = body_of(_old(answer), LIMIT_BYTES)
+    if isinstance(body, Failure):
+        return False
+    result = read_outcome(_errand(answer.url), answer_of(_old(answer), body), links)
+    if not isinstance(result, Fetched):
+        return False
+    life.kind = KINDS.get(result.kind, PAGE)
+    stored = unpack(result.content.stored) if result.content else None
+    text = stored.body if stored else ""
+    digest = xxhash.xxh3_64_intdigest(text.encode("utf-8", "replace") if text else body)
+    if not life.versions or life.versions[-1].digest != digest:
+        words = result.content.words if result.content else 0
+        life.versions.append(_Version(answer.fetched_s, digest, words, text, result.links))
+    return True
+
+
+def _errand(url: str) -> Errand:
+    return Errand(0, origin_of(url).host, url, "page")
+
+
+def _old(answer: Record) -> Old:
+    return Old(answer.url, answer.fetched_s, answer.status, answer.headers, answer.payload, answer.file)
+
+
+def _history(name: str, lives: Sequence[_Life], missing: int) -> History:
+    pages = {life.url: number for number, life in enumerate(lives)}
+    hosts = list(dict.fromkeys(origin_of(life.url).host for life in lives))
+    numbers = {host: number for number, host in enumerate(hosts)}
+    versions = [version for life in lives for version in life.versions]
+    links = list(_linked(versions, pages))
+    ends_s = [life.died_s for life in lives if life.died_s < inf]
+    return History(
+        name=f"live:{name}",
+        begin_s=lives[0].versions[0].at_s,
+        end_s=max([version.at_s for version in versions] + ends_s),
+        urls=tuple(pages),
+        site=np.array([numbers[origin_of(life.url).host] for life in lives]),
+        kind=np.array([life.kind for life in lives], np.uint8),
+        born_s=np.array([life.versions[0].at_s for life in lives]),
+        died_s=np.array([life.died_s for life in lives]),
+        moved_to=np.array([pages.get(life.moved, -1) for life in lives]),
+        version_page=np.repeat(np.arange(len(lives)), [len(life.versions) for life in lives]),
+        version_at_s=np.array([version.at_s for version in versions]),
+        digest=np.array([version.digest for version in versions], np.uint64),
+        words=np.array([version.words for version in versions]),
+        wave=np.zeros(len(versions), bool),
+        link_start=np.append(0, np.cumsum([len(each) for each in links])),
+        link_to=np.array([page for each in links for page in each], np.int64),
+        site_names=tuple(hosts),
+        missing=missing,
+        texts=_Kept([version.text for version in versions]),
+    )
+
+
+def _linked(versions: Sequence[_Version], pages: dict[str, int]) -> Iterator[list[int]]:
+    """The pages that each version leads to, each once."""
+    for version in versions:
+        yield list(dict.fromkeys(pages[url] for url in version.links if url in pages))
