@@ -31,7 +31,7 @@ def complaint(arguments: Sequence[str], cwd: Path) -> str:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "vedette crawl https://"),
+        ([], "vedette up https://"),
         (["frob"], "crawl"),
         (["crawl"], "SITE"),
         (["crawl", "exa mple"], "is not a site"),
