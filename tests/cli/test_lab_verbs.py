@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.data_folders import write_sample
 from tests.lab.lab_modules import EXPERIMENT, POLICIES, written
 
 from vedette.cli import main
+from vedette.live.reports import FolderReports
 
 TINY = ("lab", "run", "tiny_verbs:EXPERIMENT", "--world", "made:tiny")
 
@@ -50,6 +52,22 @@ def test_a_run_says_what_to_do_next_and_doing_it_works(here: Path, capsys: pytes
     assert main(["lab", "report", "--to", "out"]) == 0
 
 
+def test_a_report_is_put_where_the_console_of_a_data_folder_finds_it(here: Path) -> None:
+    """With ``--data`` alone it is the folder of the settings; what is there is the same as elsewhere."""
+    pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
+    write_sample(here / "mine")
+    (here / "vedette.toml").write_text('[store]\ndata = "mine"\n')
+    assert main([*TINY, "--seeds", "2", "--policies", "default,random", "--out", "run"]) == 0
+    assert main(["lab", "report", "run", "--to", "out", "--data"]) == 0
+    (line,) = FolderReports(here / "mine").listed()
+    assert (line.question, line.problem) == ("What do lots bring?", "")
+    report = FolderReports(here / "mine").report(line.name)
+    assert report is not None
+    assert (bool(report.plots), report.missing) == (True, ())
+    copies = {path.name: path.read_bytes() for path in (here / "mine" / "lab").iterdir()}
+    assert copies == {path.name: path.read_bytes() for path in (here / "out").iterdir()}
+
+
 @pytest.mark.usefixtures("here")
 def test_list_names_experiments_policies_bounds_and_worlds(capsys: pytest.CaptureFixture[str]) -> None:
     """For people and for programs."""
@@ -89,6 +107,8 @@ def test_list_names_experiments_policies_bounds_and_worlds(capsys: pytest.Captur
         (["lab", "report", "--to", "out"], "lab-runs"),
         (["lab", "report", "nothing", "--to", "out"], "no finished run"),
         (["lab", "report"], "--to"),
+        (["lab", "report", "--data", "nowhere"], "nowhere is no data folder"),
+        (["lab", "report", "--data"], "vedette-data is no data folder"),
         (["lab", "import-git", "nowhere", "out"], "is not here"),
         (["lab", "import-git", ".", "."], "is there already"),
         (["lab", "import-frontpages", "nowhere", "."], "is there already"),

@@ -1,6 +1,8 @@
 """What a report says follows from the rows: means, intervals where there is chance, pairs and plots."""
 
+import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -98,13 +100,40 @@ def test_a_report_is_a_page_with_plots_that_it_links_to(tmp_path: Path) -> None:
     """Every plot that is written is on the page, and every one on the page is written; twice gives the same bytes."""
     rows = [row(policy, seed, seed / 10) for policy in ("default", "random", "bound-best") for seed in (1, 2, 3)]
     files = write_report([run_of(rows)], tmp_path / "out")
-    page = files[0].read_text(encoding="utf-8")
-    assert files[0].name == "lab-tiny-reports-experiment.md"
-    assert [file.name for file in files[1:] if f"({file.name})" not in page] == []
-    assert page.count("](") == len(files) - 1 > 0
+    page, plots = files[0].read_text(encoding="utf-8"), files[1:-1]
+    assert (files[0].name, files[-1].name) == ("lab-tiny-reports-experiment.md", "lab-tiny-reports-experiment.json")
+    assert [file.name for file in plots if f"({file.name})" not in page] == []
+    assert page.count("](") == len(plots) > 0
     assert "    vedette lab run x" in page
     before = [file.read_bytes() for file in files]
     assert [file.read_bytes() for file in write_report([run_of(rows)], tmp_path / "out")] == before
+    assert sorted(files) == sorted((tmp_path / "out").iterdir())
+
+
+@pytest.mark.usefixtures("tiny")
+def test_the_same_is_written_as_plain_values(tmp_path: Path) -> None:
+    """Question, commands, plots with the table that has their numbers, and every line that the page has; no path."""
+    rows = [row(policy, seed, seed / 10) for policy in ("default", "random") for seed in (1, 2, 3)]
+    page, *plots, data = write_report([run_of(rows)], tmp_path / "out")
+    told = json.loads(data.read_text(encoding="utf-8"))
+    assert (told["title"], told["commands"]) == ("tiny", ["vedette lab run x"])
+    assert [plot["file"] for plot in told["plots"]] == [path.name for path in plots]
+    assert all(0 <= plot["table"] < len(told["tables"]) for plot in told["plots"])
+    lines = [line.replace("`", "") for line in page.read_text(encoding="utf-8").splitlines()]
+    for table in told["tables"]:
+        assert {f"| {' | '.join(row)} |" for row in (table["columns"], *table["rows"])} <= set(lines)
+    assert str(tmp_path) not in data.read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("tiny")
+def test_an_interval_keeps_its_thousands(tmp_path: Path) -> None:
+    """The lower end of many is written whole, whatever its unit."""
+    rows = [row("random", seed, 50.0 + seed) for seed in (1, 2, 3)]  # a share of 50 is 5000 %
+    *_, data = write_report([run_of(rows)], tmp_path / "out")
+    (table,) = json.loads(data.read_text(encoding="utf-8"))["tables"]
+    ends = re.search(r"\[(.*), (.*)\]", table["rows"][0][3].replace("\u2009", ""))
+    assert ends is not None
+    assert 5_050 < float(ends[1]) < 5_200
 
 
 @pytest.mark.usefixtures("tiny")

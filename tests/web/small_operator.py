@@ -15,6 +15,7 @@ from vedette.facts import Site
 from vedette.learn.workload import Drift, Mover, Rising
 from vedette.web.app import make_app
 from vedette.web.console.ports import ActionLine
+from vedette.web.console.report_ports import NO_REPORTS, Reports
 from vedette.web.console.routes import ConsoleParts
 from vedette.web.console.site_ports import (
     KeptRule,
@@ -180,10 +181,10 @@ class SmallDesk:
 class Console:
     """A client of a whole application with a console. ``wall_s`` and ``clock_s`` are its times."""
 
-    def __init__(self, serve: Serve | None = None, desk: SiteDesk | None = None) -> None:
+    def __init__(self, serve: Serve | None = None, desk: SiteDesk | None = None, reports: Reports = NO_REPORTS) -> None:
         self.operator, self.watch, self.desk = SmallOperator(), SmallWatch(), desk or SmallDesk()
         self.wall_s, self.clock_s = WALL_S, 0.0
-        parts = ConsoleParts(self.operator, self.watch, self.desk, lambda: self.wall_s)
+        parts = ConsoleParts(self.operator, self.watch, self.desk, lambda: self.wall_s, reports)
         self.app = make_app(
             SmallSearch(),
             serve or Serve(rate=Rate(0, 1.0)),
@@ -213,8 +214,8 @@ class Console:
         return self.client.post(path, data={"csrf": self.mark(), **fields}, headers=OURS)
 
 
-def signed_in(desk: SiteDesk | None = None) -> Console:
+def signed_in(desk: SiteDesk | None = None, reports: Reports = NO_REPORTS) -> Console:
     """A console with an operator who is signed in."""
-    console = Console(desk=desk)
+    console = Console(desk=desk, reports=reports)
     assert console.sign_in().status_code == 303
     return console

@@ -23,6 +23,7 @@ REPORT = """\
 Write tables, comparisons and plots of finished runs.
 
   vedette lab report lab-runs/discover-0a1b2c3d --to docs/results
+  vedette lab report lab-runs/discover-0a1b2c3d --data vedette-data
 """
 
 
@@ -62,7 +63,17 @@ def _add_run(verbs: "argparse._SubParsersAction[Parser]") -> None:
 def _add_report(verbs: "argparse._SubParsersAction[Parser]") -> None:
     parser = _verb(verbs, "report", "tables, comparisons and plots of finished runs", REPORT)
     parser.add_argument("runs", metavar="RUN", nargs="*", type=Path, help="folders of runs (default: all in lab-runs)")
-    parser.add_argument("--to", metavar="DIR", type=Path, required=True, help="where the pages are written")
+    parser.add_argument("--to", metavar="DIR", type=Path, help="where the pages are written")
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        nargs="?",
+        const="",
+        help="show them in the console of this data folder (without DIR: of the one in the settings)",
+    )
+    parser.add_argument(
+        "--config", metavar="FILE", type=Path, help="settings (default: vedette.toml, where there is one)"
+    )
 
 
 def _add_import_git(verbs: "argparse._SubParsersAction[Parser]") -> None:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from vedette.cli.asking import folder_of
 from vedette.cli.gauge import Gauge
 from vedette.cli.lab_progress import RunProgress
 from vedette.cli.words import bytes_in_words, counted
+from vedette.edges.state import check_format
 from vedette.errors import UsageError
 from vedette.lab.plan import Plan, Wanted, plan_of, read_span
 from vedette.lab.registry import BOUND, experiments
@@ -103,12 +105,28 @@ def _whole(option: str, text: str) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
+    places = _report_places(options)
     folders = options.runs or sorted(path.parent for path in Path("lab-runs").glob("*/manifest.json"))
     if not folders:
         raise UsageError("there is no finished run in lab-runs; name one, or make one: vedette lab run --help")
-    for path in write_report([read_run(folder) for folder in folders], options.to):
-        print(path)
+    runs = [read_run(folder) for folder in folders]
+    for place in places:
+        for path in write_report(runs, place):
+            print(path)
     return 0
+
+
+def _report_places(options: argparse.Namespace) -> list[Path]:
+    """Where a report is written: where ``--to`` says, and where the console of a data folder finds it."""
+    places = [options.to] if options.to is not None else []
+    if options.data is not None:
+        folder = folder_of(argparse.Namespace(data=options.data or None, config=options.config))
+        if check_format(folder) is None:
+            raise UsageError(f"{folder} is no data folder: name the one of your vedette up after --data")
+        places.append(folder / "lab")
+    if not places:
+        raise UsageError("say where the report goes: --to DIR, --data DIR for the console, or both")
+    return places
 
 
 def _import_git(options: argparse.Namespace) -> int:

@@ -1,7 +1,9 @@
-"""Runs as a document: a page of Markdown for each experiment, with tables, paired comparisons and plots as SVG."""
+"""Runs as a document: a page of Markdown for each experiment, with tables, paired comparisons and plots as SVG.
+
+The same is written as JSON, for the console: the lab and what runs live share files, and no code.
+"""
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,23 +15,15 @@ from vedette.lab.plots import Dot, Plot, Series, draw
 from vedette.lab.registry import experiment_named, metric_of
 from vedette.lab.rows import Row, read_rows
 from vedette.lab.run_folder import MANIFEST, ROWS
-from vedette.lab.scales import NOTHING, THIN, said
-from vedette.lab.statistics import Interval
-from vedette.lab.summary import Comparison, Line, Table, comparisons, tables
+from vedette.lab.sheets import NAMES, Sheet, sheets, spoken
+from vedette.lab.summary import Line, Table, tables
 
 __all__ = ["Run", "read_run", "write_report"]
 
 MARK = "<!-- Written by vedette lab report: run it again instead of editing this. -->"
-MOST_LINES = 60
 MOST_PLOTS = 4  # of a table and world: its first metrics
-
-READING = """\
-Each number is a mean; in brackets is its 95 % interval (bootstrap, BCa, widened for few values; over {units}). A number
-without brackets has no chance in it, or was measured once. *n* is how many values there are."""
-
-COMPARING = """\
-Differences are taken run by run: both policies had the same world, budget and seed. *p* is by random signs, two-sided;
-*p (Holm)* holds for all lines of this table together. A difference without either is the same with every seed."""
+MOST_ROWS = 2000  # of a table in JSON
+FORMAT = 1  # of that JSON
 
 
 class Run(NamedTuple):
@@ -38,6 +32,28 @@ class Run(NamedTuple):
     name: str
     manifest: Mapping[str, Any]
     rows: Sequence[Row]
+
+
+class _Drawn(NamedTuple):
+    """A plot: its file, what it shows, which table has its numbers, and the file's text."""
+
+    file: str
+    caption: str
+    table: int
+    drawing: str
+
+
+class _Told(NamedTuple):
+    """All that is told of an experiment, before it is written in some form; ``slug`` is in the names of its files."""
+
+    slug: str
+    name: str
+    question: str
+    commands: list[str]
+    versions: str
+    worlds: list[tuple[str, str]]
+    sheets: list[Sheet]
+    plots: list[_Drawn]
 
 
 def read_run(folder: Path) -> Run:
@@ -50,22 +66,72 @@ def read_run(folder: Path) -> Run:
 
 
 def write_report(runs: Sequence[Run], to: Path) -> list[Path]:
-    """A page for each experiment of the runs, and its plots; the files that were written. No other file is touched."""
+    """A page for each experiment of the runs, its plots, and all of it as JSON; the files that were written.
+
+    No other file is touched. The JSON comes last, whole or not at all: whoever reads it finds the plots that it names.
+    """
     rows = _together(runs)
-    names = list(dict.fromkeys(row.cell.experiment for row in rows))
     written: list[Path] = []
     to.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        mine = [row for row in rows if row.cell.experiment == name]
-        plots = dict(_plots(name, mine))
-        page = to / f"lab-{_slug(name)}.md"
-        if page.is_file() and MARK not in page.read_text(encoding="utf-8"):
-            raise UsageError(f"{page} was written by a person; name another folder with --to")
-        page.write_text(_page(name, mine, runs, list(plots)), encoding="utf-8")
-        for file, (_, drawing) in plots.items():
-            (to / file).write_text(drawing, encoding="utf-8")
-        written += [page, *(to / file for file in plots)]
+    for name in dict.fromkeys(row.cell.experiment for row in rows):
+        written += _write(_told(name, [row for row in rows if row.cell.experiment == name], runs), to)
     return written
+
+
+def _told(name: str, rows: Sequence[Row], runs: Sequence[Run]) -> _Told:
+    experiment = experiment_named(name)
+    mine = [run for run in runs if any(row.cell.experiment == name for row in run.rows)]
+    versions = dict.fromkeys(", ".join(f"{k} {v}" for k, v in run.manifest["versions"].items()) for run in mine)
+    worlds = dict.fromkeys((label, mark[:12]) for run in mine for label, mark in run.manifest["worlds"].items())
+    return _Told(
+        _slug(name),
+        experiment.name,
+        _sentence(experiment.about),
+        list(dict.fromkeys(str(run.manifest["command"]) for run in mine)),
+        "; ".join(versions),
+        list(worlds),
+        sheets(rows, experiment),
+        list(_plots(name, rows)),
+    )
+
+
+def _write(told: _Told, to: Path) -> list[Path]:
+    page, data = (to / f"lab-{told.slug}.{kind}" for kind in ("md", "json"))
+    if page.is_file() and MARK not in page.read_text(encoding="utf-8"):
+        raise UsageError(f"{page} was written by a person; name another folder with --to")
+    page.write_text(_page(told), encoding="utf-8")
+    for plot in told.plots:
+        (to / plot.file).write_text(plot.drawing, encoding="utf-8")
+    aside = data.with_name(f"{data.name}.new")
+    aside.write_text(_data(told), encoding="utf-8")
+    aside.replace(data)
+    return [page, *(to / plot.file for plot in told.plots), data]
+
+
+def _data(told: _Told) -> str:
+    """The same as plain values, for whoever shows it elsewhere."""
+    values = {
+        "format": FORMAT,
+        "title": told.name,
+        "question": told.question,
+        "commands": told.commands,
+        "versions": told.versions,
+        "worlds": [f"{label} ({mark})" for label, mark in told.worlds],
+        "tables": [_plain(sheet) for sheet in told.sheets],
+        "plots": [{"file": plot.file, "caption": plot.caption, "table": plot.table} for plot in told.plots],
+    }
+    return json.dumps(values, ensure_ascii=False, indent=1) + "\n"
+
+
+def _plain(sheet: Sheet) -> dict[str, Any]:
+    return {
+        "title": sheet.title,
+        "about": " ".join(sheet.about.replace("*", "").split()),
+        "meanings": sheet.meanings,
+        "columns": sheet.columns,
+        "rows": sheet.lines[:MOST_ROWS],
+        "left_out": max(len(sheet.lines) - MOST_ROWS, 0),
+    }
 
 
 def _together(runs: Sequence[Run]) -> list[Row]:
@@ -82,76 +148,34 @@ def _together(runs: Sequence[Run]) -> list[Row]:
     return [row for _, rows in cells.values() for row in rows]
 
 
-def _page(name: str, rows: Sequence[Row], runs: Sequence[Run], plots: Sequence[str]) -> str:
-    experiment = experiment_named(name)
-    mine = [run for run in runs if any(row.cell.experiment == name for row in run.rows)]
-    parts = [MARK, f"# The lab: {experiment.name}", _sentence(experiment.about), *_origin(mine)]
-    for table in tables(rows, experiment):
-        parts += _section(table, experiment)
-    if compared := comparisons(rows, experiment):
-        parts += ["## Policies compared", COMPARING, _compared(compared, experiment)]
-    if plots:
+def _page(told: _Told) -> str:
+    parts = [MARK, f"# The lab: {told.name}", told.question, *_origin(told)]
+    for sheet in told.sheets:
+        parts += _section(sheet)
+    if told.plots:
         parts += ["## Plots", "Bounds are dashed, `default` is thick, bands are 95 % intervals."]
-        parts += [f"![{_alt(file)}]({file})" for file in plots]
+        parts += [f"![{_alt(plot.file)}]({plot.file})" for plot in told.plots]
     return "\n\n".join(parts) + "\n"
 
 
-def _origin(runs: Sequence[Run]) -> Iterator[str]:
-    yield "\n".join(f"    {run.manifest['command']}" for run in runs)
-    versions = dict.fromkeys(", ".join(f"{k} {v}" for k, v in run.manifest["versions"].items()) for run in runs)
-    yield f"With {'; '.join(versions)}. Worlds (what they are made of):"
-    worlds = dict.fromkeys((label, mark) for run in runs for label, mark in run.manifest["worlds"].items())
-    yield "\n".join(f"- `{label}` ({mark[:12]})" for label, mark in worlds)
+def _origin(told: _Told) -> Iterator[str]:
+    yield "\n".join(f"    {command}" for command in told.commands)
+    yield f"With {told.versions}. Worlds (what they are made of):"
+    yield "\n".join(f"- `{label}` ({mark})" for label, mark in told.worlds)
 
 
-def _section(table: Table, experiment: Experiment) -> Iterator[str]:
-    by = ", ".join(_words(name) for name in table.coordinates)
-    yield f"## By {by}" if by else "## By host" if table.over_hosts else "## By world, budget and policy"
-    yield READING.format(units="hosts" if table.over_hosts else "seeds")
-    meanings = [(name, metric_of(experiment, name)) for name in table.metrics]
-    yield "\n".join(f"- **{_words(name)}**: {metric.words}" for name, metric in meanings)
-    head = ["world", "budget", "policy", *(_words(name) for name in (*table.coordinates, *table.metrics)), "n"]
-    units = {name: metric.unit for name, metric in meanings}
-    yield _markdown(head, [_cells(line, table, units) for line in table.lines[:MOST_LINES]])
-    if len(table.lines) > MOST_LINES:
-        yield f"{len(table.lines) - MOST_LINES} more lines are in the rows of the run."
+def _section(sheet: Sheet) -> Iterator[str]:
+    yield f"## {sheet.title}"
+    yield sheet.about
+    if sheet.meanings:
+        yield "\n".join(f"- **{name}**: {words}" for name, words in sheet.meanings)
+    yield _markdown(sheet.columns, [_marked(sheet, line) for line in sheet.lines[: sheet.most_on_paper]])
+    if len(sheet.lines) > sheet.most_on_paper:
+        yield f"{len(sheet.lines) - sheet.most_on_paper} more lines are in the rows of the run."
 
 
-def _cells(line: Line, table: Table, units: Mapping[str, str]) -> list[str]:
-    numbers = [_with_interval(line.told[name], units[name]) if name in line.told else "" for name in table.metrics]
-    n = max((each.n for each in line.told.values()), default=0)
-    return [
-        f"`{line.world}`",
-        said(line.budget, ""),
-        f"`{line.policy}`",
-        *(said(x, "") for x in line.at),
-        *numbers,
-        str(n),
-    ]
-
-
-def _with_interval(told: Interval, unit: str) -> str:
-    if math.isnan(told.low) or told.low == told.high:
-        return said(told.mean, unit)
-    low, high = said(told.low, unit), said(told.high, unit)
-    return f"{said(told.mean, unit)} [{low.partition(THIN)[0] if unit else low}, {high}]"
-
-
-def _compared(found: Sequence[Comparison], experiment: Experiment) -> str:
-    head = ["world", "budget", "metric", "policies", "difference", "p", "p (Holm)", "n"]
-    return _markdown(head, [_comparison(each, experiment) for each in found])
-
-
-def _comparison(each: Comparison, experiment: Experiment) -> list[str]:
-    unit = metric_of(experiment, each.metric).unit
-    mean, low, high, p, n = each.paired
-    if unit == "share":
-        # Between 60 % and 63 % there are three points, not 3 %.
-        mean, low, high, unit = 100 * mean, 100 * low, 100 * high, "points"
-    known = [NOTHING if math.isnan(value) else f"{value:.2g}" for value in (p, each.p_holm)]
-    who = f"`{each.policy}` - `{each.other}`"
-    difference = _with_interval(Interval(mean, low, high, n), unit)
-    return [f"`{each.world}`", said(each.budget, ""), _words(each.metric), who, difference, *known, str(n)]
+def _marked(sheet: Sheet, line: Sequence[str]) -> list[str]:
+    return [f"`{text}`" if name in NAMES else text for name, text in zip(sheet.columns, line, strict=True)]
 
 
 def _markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -159,16 +183,15 @@ def _markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows)
 
 
-def _plots(name: str, rows: Sequence[Row]) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Each plot's file name, with its title and its drawing."""
+def _plots(name: str, rows: Sequence[Row]) -> Iterator[_Drawn]:
     experiment = experiment_named(name)
-    for table in tables(rows, experiment):
+    for number, table in enumerate(tables(rows, experiment)):
         across = _across(table)
         for world in dict.fromkeys(line.world for line in table.lines):
             for metric in table.metrics[:MOST_PLOTS]:
                 for rest, plot in _drawn(table, world, metric, across, experiment):
                     parts = [name, world, metric, "by", across or "policy", *rest]
-                    yield f"lab-{_slug('-'.join(parts))}.svg", (plot.title, draw(plot))
+                    yield _Drawn(f"lab-{_slug('-'.join(parts))}.svg", plot.title, number, draw(plot))
 
 
 def _across(table: Table) -> str:
@@ -194,16 +217,16 @@ def _drawn(
             told = line.told[metric]
             groups.setdefault(rest, {}).setdefault(line.policy, []).append(Dot(x, told.mean, told.low, told.high))
     for rest, found in groups.items():
-        title = ", ".join([f"{_words(metric)} in {world}", *rest])
+        title = ", ".join([f"{spoken(metric)} in {world}", *rest])
         series = [Series(policy, dots) for policy, dots in found.items()]
-        yield list(rest), Plot(title, _words(across or "policy"), meaning.words, meaning.unit, series)
+        yield list(rest), Plot(title, spoken(across or "policy"), meaning.words, meaning.unit, series)
 
 
 def _place(line: Line, table: Table, across: str) -> tuple[float, tuple[str, ...]]:
     known = {"budget": line.budget, **dict(zip(table.coordinates, line.at, strict=True))}
     several = len(dict.fromkeys(each.budget for each in table.lines)) > 1
     rest = [
-        f"{_words(name)} {value:g}" for name, value in known.items() if name != across and (name != "budget" or several)
+        f"{spoken(name)} {value:g}" for name, value in known.items() if name != across and (name != "budget" or several)
     ]
     return known.get(across, 0.0), tuple(rest)
 
@@ -214,10 +237,6 @@ def _slug(text: str) -> str:
 
 def _alt(file: str) -> str:
     return file.removesuffix(".svg").removeprefix("lab-").replace("-", " ")
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _sentence(text: str) -> str:

@@ -4,6 +4,7 @@ import os
 
 from vedette.edges.slate_log import SlateLog, day_salt
 from vedette.live.operating import FolderOperator
+from vedette.live.reports import FolderReports
 from vedette.live.search_orders import key_of
 from vedette.live.searching import FolderSearch
 from vedette.live.settings import LiveSettings
@@ -40,7 +41,7 @@ def run_server(settings: LiveSettings) -> int:
         keep_days=serve.keep_slates_days,
     )
     watch = FolderWatch(folder, settings.clock, settings.config)
-    console = ConsoleParts(operator, watch, FolderSiteDesk(settings))
+    console = ConsoleParts(operator, watch, FolderSiteDesk(settings), reports=FolderReports(folder))
 
     def keys() -> list[Key]:
         return [key_of(row) for row in search.reader_keys()]

@@ -13,6 +13,8 @@ from vedette.web.access import CONSOLE, Access
 from vedette.web.console.guard import HOME, Guard, kept_place
 from vedette.web.console.operating import operating_routes
 from vedette.web.console.ports import Operator
+from vedette.web.console.report_ports import NO_REPORTS, Reports
+from vedette.web.console.reporting import reporting_routes
 from vedette.web.console.shell import Shell
 from vedette.web.console.site_ports import SiteDesk
 from vedette.web.console.watch_ports import Watch
@@ -31,15 +33,21 @@ class ConsoleParts(NamedTuple):
     watch: Watch
     desk: SiteDesk
     wall: Callable[[], float] = time.time
+    reports: Reports = NO_REPORTS
 
 
 def console_routes(
     parts: ConsoleParts, look: Look, access: Access, search: Search, clock: Callable[[], float]
 ) -> list[BaseRoute]:
     """Everything under ``/console``."""
-    shell = Shell(parts.operator, look, access, search.now_s)
+    shell = Shell(parts.operator, look, access, search.now_s, parts.reports)
     pages = Router(
-        [*watching_routes(shell, parts.watch, search), *operating_routes(shell, parts.desk), _undo_route(shell)],
+        [
+            *watching_routes(shell, parts.watch, search),
+            *reporting_routes(shell, parts.reports, parts.wall),
+            *operating_routes(shell, parts.desk),
+            _undo_route(shell),
+        ],
         redirect_slashes=False,
     )
     return [Route(CONSOLE, _home), Mount(CONSOLE, app=Guard(pages, shell, parts.wall, clock))]

@@ -10,6 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from vedette.web.access import Access, path_of
 from vedette.web.console.ports import ActionLine, Operator
+from vedette.web.console.report_ports import NO_REPORTS, Reports
 from vedette.web.look import Look
 from vedette.web.orders import Order
 from vedette.web.rendering import page
@@ -38,6 +39,7 @@ NAVIGATION = (
     Place("searches", "Searches", "/console/searches"),
     Place("results", "Rules", "/console/results"),
     Place("storage", "Storage", "/console/storage"),
+    Place("lab", "Lab", "/console/lab"),
     Place("actions", "Actions", "/console/actions"),
 )
 
@@ -50,6 +52,7 @@ class Shell:
     look: Look
     access: Access
     now_s: Callable[[], float]
+    reports: Reports = NO_REPORTS
 
     def page(
         self, template: str, request: Request, *, here: str, title: str, status: int = 200, **told: object
@@ -58,7 +61,7 @@ class Shell:
         shared: dict[str, object] = {
             "here": here,
             "title": title,
-            "navigation": NAVIGATION,
+            "navigation": self._navigation(here),
             "csrf": getattr(request.state, "csrf", ""),
             "done": self._done(request),
             "request_path": path_of(request),
@@ -93,6 +96,11 @@ class Shell:
         """Who orders it, for the log: the console, and whom a proxy names."""
         name = request.state.reader.name
         return f"{BY} ({name})" if name else BY
+
+    def _navigation(self, here: str) -> list[Place]:
+        """Where one can go; to the lab where it has something to show, or somebody is there already."""
+        shows_lab = here == "lab" or self.reports.has_any()
+        return [place for place in NAVIGATION if shows_lab or place.name != "lab"]
 
     def _done(self, request: Request) -> ActionLine | None:
         """The action that the address names; no text travels in addresses, where anybody could write it."""

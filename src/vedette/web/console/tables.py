@@ -156,8 +156,7 @@ def csv_answer(name: str, titles: Sequence[str], rows: Sequence[Sequence[Cell]])
     """A table as a file to be saved."""
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(titles)
-    writer.writerows([_tame(cell) for cell in row] for row in rows)
+    writer.writerows([_tame(cell) for cell in row] for row in (titles, *rows))
     headers = {"content-disposition": f'attachment; filename="{name}.csv"', "x-content-type-options": "nosniff"}
     body = text.getvalue().encode("utf-8", "replace")
     return Response(body, headers=headers, media_type="text/csv; charset=utf-8")
