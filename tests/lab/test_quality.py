@@ -14,11 +14,12 @@ from vedette.decide import Ints, rng_for
 from vedette.lab.corpus import corpus_of
 from vedette.lab.quality import Standing, ideal, quality_of, share_of_ideal
 from vedette.lab.quality_change import delta_q_a, delta_q_exact, exact_curve, histogram_curve, query_gain
+from vedette.lab.quality_gains import slot_gains
 from vedette.lab.query_files import queries_of, single_terms
 from vedette.lab.scoring import Boolean, InLinks, Scoring, in_links, text_scoring
 from vedette.lab.viewing import visibility, visibility_sum
 from vedette.lab.visitors.interests import zipf
-from vedette.lab.workload import Ties, Workload, workload_of
+from vedette.lab.workload import Ties, Workload, slot_scores, workload_of
 
 NONE = -1
 FIRST, SECOND, THIRD = 1.0, 2**-1.5, 3**-1.5  # how probably the results at these ranks are viewed
@@ -223,6 +224,18 @@ def test_change_in_quality_is_a_difference_of_qualities(scene: Scene, ties: Ties
     qualities = [share_of_ideal(held, scene.live, scene.workload, ties) for held in (after, scene.local)]
     delta = delta_q_exact(page, scene.local, scene.live, scene.workload, ties)
     assert delta == pytest.approx(qualities[0] - qualities[1], abs=1e-12)
+
+
+@given(SCENES, RULES)
+def test_gains_of_all_pages_at_once_are_those_one_by_one(scene: Scene, ties: Ties) -> None:
+    """What each outdated page would bring, summed over the slots that it moves, is eq. 4.6 for that page."""
+    workload, every = scene.workload, np.arange(scene.workload.queries)
+    scores = [slot_scores(workload, held) for held in (scene.local, scene.live)]
+    slots, gains = slot_gains(workload, scores[0], scores[1], every, ties)
+    weighed = workload.frequency[workload.slot_query[slots]] * gains
+    together = np.bincount(workload.slot_page[slots], weighed, len(scene.local))
+    alone = [delta_q_exact(page, scene.local, scene.live, workload, ties, 1.0) for page in range(len(scene.local))]
+    assert together.tolist() == pytest.approx(alone, abs=1e-9)
 
 
 @given(SCENES, RULES, st.data())

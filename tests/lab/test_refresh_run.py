@@ -25,6 +25,8 @@ from vedette.refresh.policies.fixed import Fixed
 
 Page = tuple[float, float, list[tuple[float, int]]]
 HOUR_S = 3600.0
+# These histories have no texts; the bound that needs them is put to some in test_refresh_quality.
+POLICIES = tuple(name for name in EXPERIMENT.policies if name != "bound-delta-q")
 
 
 def world(*pages: Page, end_s: float) -> History:
@@ -131,7 +133,7 @@ def histories(draw: st.DrawFn) -> History:
 
 
 @settings(max_examples=15)
-@given(histories(), st.floats(0.5, 500.0), st.sampled_from([0.5, 1.0, 7.0]), st.sampled_from(EXPERIMENT.policies))
+@given(histories(), st.floats(0.5, 500.0), st.sampled_from([0.5, 1.0, 7.0]), st.sampled_from(POLICIES))
 def test_the_budget_is_never_exceeded(history: History, budget: float, step_h: float, policy: str) -> None:
     """At any time no more was fetched than the budget has grown by, and never a day's worth more at once."""
     game = Game(0.0, history.end_s, budget, step_h * HOUR_S)
@@ -237,9 +239,9 @@ def test_a_page_without_changes_gets_nothing() -> None:
 
 
 def test_the_experiment_gives_its_metrics() -> None:
-    """A cell gives one row with every metric, and the same cell the same row."""
+    """A cell gives one row with every metric but those that need texts, and the same cell the same row."""
     cell = Cell("refresh", "made:tiny", "random", 20.0, seed=5, span=Span("", "2026-01-25"))
     rows = EXPERIMENT.run(cell)
-    assert [tuple(row) for row in rows] == [EXPERIMENT.metrics]
+    assert [set(row) for row in rows] == [set(EXPERIMENT.metrics) - {"quality", "queries", "queries_from"}]
     assert EXPERIMENT.run(cell) == rows
     assert 0 < rows[0]["fetches"] <= 20.0 * 20

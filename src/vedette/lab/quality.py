@@ -21,7 +21,7 @@ from vedette.lab.corpus import ranges
 from vedette.lab.viewing import visibility
 from vedette.lab.workload import Ties, Workload, result_lists, slot_scores
 
-__all__ = ["Standing", "ideal", "quality_of", "share_of_ideal", "usefulness"]
+__all__ = ["Side", "Standing", "ideal", "quality_of", "share_of_ideal", "usefulness"]
 
 
 def quality_of(local: Ints, live: Ints, workload: Workload, ties: Ties = Ties.OLDER_FIRST) -> float:
@@ -69,8 +69,8 @@ class Standing:
         undiscovered: bool = True,
     ) -> None:
         self._workload, self._ties, self._undiscovered = workload, ties, undiscovered
-        self._local, self._live = _Side(workload, local), _Side(workload, live)
-        self._best = _Side(workload, live if undiscovered else _known(local, live))
+        self._local, self._live = Side(workload, local), Side(workload, live)
+        self._best = Side(workload, live if undiscovered else _known(local, live))
         self._found, self._findable = np.zeros(workload.queries), np.zeros(workload.queries)
         self._found_stale, self._findable_stale = np.ones(workload.queries, bool), np.ones(workload.queries, bool)
 
@@ -111,7 +111,7 @@ class Standing:
         self._findable_stale[self._best.put(pages, versions)] = True
 
 
-class _Side:
+class Side:
     """Versions of all pages and the scores that follow from them."""
 
     def __init__(self, workload: Workload, versions: Ints) -> None:

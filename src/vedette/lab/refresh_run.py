@@ -15,7 +15,7 @@ The policy sees the world through the batches that it is told, and nothing else.
 
 from collections.abc import Callable, Iterator
 from math import floor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from vedette.lab.worlds.history import FEED, SITEMAP, History
 from vedette.refresh.known import Bools, Known
 from vedette.ring.schedule import is_source
 
-__all__ = ["HOUR_S", "Game", "Outcome", "Plan", "RefreshPolicy", "again", "refresh", "sources_of"]
+__all__ = ["HOUR_S", "Game", "Outcome", "Plan", "RefreshPolicy", "Seer", "again", "refresh", "sources_of"]
 
 HOUR_S, DAY_S = 3_600.0, 86_400.0
 
@@ -34,11 +34,22 @@ RefreshPolicy = Due[None, Any, Known, Known]
 Decided = Callable[[float, Ints], None]
 
 
+class Seer(Protocol):
+    """Chooses with the world before its eyes. No policy may; some bounds do."""
+
+    def chosen(self, copies: Ints, now_s: float, most: int) -> Ints:
+        """The pages to fetch now, ascending, each once. ``copies`` has the version that is held of each; -1: none."""
+
+
 class Plan(NamedTuple):
-    """Which policy decides on pages, and which on sources, where those have one of their own."""
+    """Which policy decides on pages, and which on sources, where those have one of their own.
+
+    Where there is a seer, it chooses, and nobody asks what is due.
+    """
 
     pages: RefreshPolicy
     sources: RefreshPolicy | None = None
+    seer: Seer | None = None
 
 
 class Game(NamedTuple):
@@ -121,7 +132,9 @@ class _Run:
 
     def __init__(self, history: History, plan: Plan, game: Game) -> None:
         self._history, self._game = history, game
-        self._minds = [_Mind(policy, history.pages) for policy in plan if policy is not None]
+        policies = (plan.pages, plan.sources)
+        self._minds = [_Mind(policy, history.pages) for policy in policies if policy is not None]
+        self._seer = plan.seer
         self._is_source = sources_of(history) if plan.sources else None
         self._freshness = Freshness(history, game.begin_s, game.end_s)
         self._copy = np.full(history.pages, -1)
@@ -135,6 +148,8 @@ class _Run:
     def chosen(self, now_s: float, most: int) -> Ints:
         """The pages to fetch now: those that are due, the most overdue if there are too many."""
         self._meet_newborn(now_s)
+        if self._seer is not None:
+            return self._seer.chosen(self._copy, now_s, most)
         due = np.flatnonzero(self._due_s[: self._born] <= now_s)
         if len(due) <= most:
             return due
