@@ -19,6 +19,7 @@ __all__ = ["Dot", "Plot", "Series", "draw"]
 
 WIDTH = 720
 LEFT, RIGHT, TOP, BOTTOM = 64, 176, 56, 48  # around what is drawn
+LONGEST_UNIT = 2
 HEIGHT = 400
 LINE = 18  # between two lines of text
 FIRST_BAR = 24
@@ -126,9 +127,11 @@ def _all_values(dots: Sequence[Dot]) -> list[float]:
 
 
 def _grid(across: Axis, up: Axis, plot: Plot) -> str:
+    # A long unit has no room beside the axis; the words above say it, too.
+    unit = plot.unit if len(plot.unit) <= LONGEST_UNIT or plot.unit == "share" else ""
     ups = (
         f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up.place(tick):.1f}" y2="{up.place(tick):.1f}"/>'
-        f'<text x="{LEFT - 8}" y="{up.place(tick) + 4:.1f}" text-anchor="end">{said(tick, plot.unit)}</text>\n'
+        f'<text x="{LEFT - 8}" y="{up.place(tick) + 4:.1f}" text-anchor="end">{said(tick, unit)}</text>\n'
         for tick in up.ticks
     )
     base = HEIGHT - BOTTOM

@@ -187,11 +187,20 @@ def _plots(name: str, rows: Sequence[Row]) -> Iterator[_Drawn]:
     experiment = experiment_named(name)
     for number, table in enumerate(tables(rows, experiment)):
         across = _across(table)
+        metrics = _figures(experiment, table, across)
         for world in dict.fromkeys(line.world for line in table.lines):
-            for metric in table.metrics[:MOST_PLOTS]:
+            for metric in metrics:
                 for rest, plot in _drawn(table, world, metric, across, experiment):
                     parts = [name, world, metric, "by", across or "policy", *rest]
                     yield _Drawn(f"lab-{_slug('-'.join(parts))}.svg", plot.title, number, draw(plot))
+
+
+def _figures(experiment: Experiment, table: Table, across: str) -> Sequence[str]:
+    """The numbers of a table that are drawn: those that the experiment chose, if it did, else the first few."""
+    chosen: Sequence[tuple[str, str]] = getattr(experiment, "figures", ())
+    if not chosen:
+        return table.metrics[:MOST_PLOTS]
+    return [metric for metric, over in chosen if over == across and metric in table.metrics]
 
 
 def _across(table: Table) -> str:

@@ -230,6 +230,15 @@ class Feasibility:
     metrics = ("coverage", "overhead", "overhead_mean", *OWN)
     policies = tuple(PACES)
     budgets = (600.0,)
+    # Figures 3.2 (a) and (b), 3.3 and 3.4 of the thesis; the last in both forms of overhead.
+    figures = (
+        ("found", "k"),
+        ("overhead", "k"),
+        ("coverage", "k"),
+        ("pairs", "jaccard"),
+        ("overhead", "level"),
+        ("overhead_mean", "level"),
+    )
 
     def run(self, cell: Cell) -> list[Measured]:
         """All rows, with waves and without; front pages do not come in waves."""
