@@ -5,7 +5,7 @@ from base64 import b64decode
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from vedette.edges.secret_files import read_secrets
@@ -96,9 +96,11 @@ def test_who_gets_them(start: str, url: str, *, sent: bool) -> None:
 @given(WORDS, st.sampled_from(["Cookie", "X-Key", "Authorization"]))
 def test_nothing_shows_them(secret: str, name: str) -> None:
     """Secrets, Ask and Site are printed without them, and a text that a server spiced with them is cleaned."""
+    site = Site("https://a.test/", secrets="env:KEY")
+    assume(secret not in repr(site))  # a word that its settings have anyway
     secrets = parse_secrets(f"{name}: {secret}")
     ask = Ask("https://a.test/", "page", (("accept", "*/*"),), secrets.headers)
-    shown = f"{secrets!r} {ask!r} {Site('https://a.test/', secrets='env:KEY')!r} {secrets} {ask}"
+    shown = f"{secrets!r} {ask!r} {site!r} {secrets} {ask}"
     assert secret not in shown
     assert secret not in hide(f"bad value: {secret}, {secret}{secret}", secrets.headers)
 
