@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, field
 from math import inf
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.lab.git_repositories import Repository
 
 from vedette.decide import Floats, rng_for
 from vedette.lab.bounds.known_rates import best_slope, bound_known, frequency_at
@@ -18,6 +20,7 @@ from vedette.lab.metrics.refresh import Copies, copies_given, currency
 from vedette.lab.refresh_baselines import Uniform
 from vedette.lab.refresh_run import DAY_S, Game, Plan, refresh, sources_of
 from vedette.lab.worlds.altered import altered_after
+from vedette.lab.worlds.git import read_git
 from vedette.lab.worlds.history import FEED, History
 from vedette.lab.worlds.made_arrays import made_history
 from vedette.refresh.known import Known
@@ -182,7 +185,18 @@ class Cheat(Fixed):
         return np.where(same, self.history.version_at_s[there] - DAY_S, inf)
 
 
-def test_who_looks_ahead_is_caught() -> None:
+def git_history(folder: Path) -> History:
+    """Five days of a repository: each hour another one of thirty pages is written anew."""
+    pages = {f"p{number}.html".encode(): b"<p>first words of a page</p>" for number in range(30)}
+    states = []
+    for hour in range(120):
+        pages[f"p{hour * 7 % 30}.html".encode()] = f"<p>words of hour {hour}</p>".encode()
+        states.append((HOUR_S * hour, dict(pages)))
+    return read_git(Repository(folder / "site.git").branch("main", *((int(at_s) + 1, state) for at_s, state in states)))
+
+
+@pytest.mark.parametrize("kind", ["made", "git"])
+def test_who_looks_ahead_is_caught(kind: str, tmp_path: Path) -> None:
     """Another future changes what a cheat decided before it, and nothing that an honest policy decided."""
 
     def played(history: History, policy: str) -> list[Decided]:
@@ -193,7 +207,7 @@ def test_who_looks_ahead_is_caught() -> None:
         refresh(history, plan, game, lambda now_s, pages: log.append(Decided(now_s, pages.tolist())))
         return log
 
-    history = made_history("tiny", 1)
+    history = made_history("tiny", 1) if kind == "made" else git_history(tmp_path)
     at_s = history.begin_s + 2.5 * DAY_S
     assert first_leak(lambda one: played(one, "cheat"), history, altered_after, at_s, [1]) is not None
     for policy in ("default", "nutch", "fixed", "uniform", "random"):
