@@ -89,7 +89,7 @@ def test_searches_and_events_arrive() -> None:
 
 def test_whoever_is_refused_goes_home_and_others_come() -> None:
     """Where two people may ask twice each and no more, they come again all the same, and are refused."""
-    log, further = Log(), iter(range(20))
+    log, further = Log(), iter(range(300))
     habits = Habits(people=2, robots=0.0)
     with searchable(log, Serve(rate=Rate(2, 3600.0))) as port:
         tally = run(Public(1, habits), port, real_clock(), FAST_PER_S, lambda: len(log) >= 4 and ended(further))
