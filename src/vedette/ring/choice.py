@@ -5,10 +5,10 @@ be asked for, or it is refused for good, or it waits again because its robots.tx
 What waits again does not keep the rest of its host waiting; only where nothing else is left does the host pause.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from vedette.fetch import robots_state
 from vedette.order.fronts import ORDERS, OrderName, front_of
 from vedette.order.traps import authority_of
 from vedette.order.unseen import Unseen
+from vedette.ring.fates import Fates
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost, Named
 from vedette.ring.orders import Copy, Errand
@@ -33,13 +34,6 @@ NOBODY = -1
 # How many batches in which nothing may be asked for are looked at in one turn, and when the next ones are.
 LOOKS = 8
 LOOK_AGAIN_S = 60.0
-
-
-class Refuses(Protocol):
-    """How a URL comes to its end without a request."""
-
-    def __call__(self, id_: int, refusal: Refusal, why: str, worker: int, now_s: float) -> None:
-        """Refuse a leased URL for good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +60,21 @@ def copy_of(row: PageRow, content: ContentRow | None) -> Copy | None:
 
 
 class Chooser:
-    """Leases URLs and judges them; ``hops`` are the redirects that led to a URL, where any did."""
+    """Leases URLs and judges them."""
 
     def __init__(
         self,
         hosts: Hosts,
         urls: Urls,
         book: Book,
-        refuse: Refuses,
-        put_back: Callable[[Iterable[int], int], None],
+        fates: Fates,
         thrift: Thrift,
         witness: Witness | None = None,
     ) -> None:
         self._hosts = hosts
         self._urls = urls
         self._book = book
-        self._refuse = refuse
-        self._put_back = put_back
+        self._fates = fates
         self._thrift = thrift
         self._witness = witness
         self._held: list[tuple[int, Held]] = []
@@ -90,7 +82,6 @@ class Chooser:
         self.instead: list[Named] = []
         self._draws = 0
         self._fronts: dict[tuple[OrderName, int], int] = {}
-        self.hops: dict[int, int] = {}
 
     def told(self, named: Sequence[Named], hosts: Sequence[int]) -> Told:
         """Links with their front queues: what the order policy says, unless somebody says otherwise."""
@@ -142,7 +133,7 @@ class Chooser:
             if isinstance(judged, Held):
                 self._held.append((one.id, judged))
             else:
-                self._put_back([one.id], NOBODY)
+                self._fates.put_back([one.id], NOBODY)
         held = bool(self._held)
         self._hold(host, NOBODY, now_s)
         return held
@@ -211,7 +202,7 @@ class Chooser:
         drawn = self._ranked(host, leased)
         best, rest = drawn[: wished + room], drawn[wished + room :]
         if rest:
-            self._put_back([one.leased.id for one in rest], worker)
+            self._fates.put_back([one.leased.id for one in rest], worker)
         return wished + room, best
 
     def _room(self, host: KeptHost, wished: int, most: int | None) -> int:
@@ -265,11 +256,11 @@ class Chooser:
         state = self._hosts.files.of(origin)
         verdict = robots_state.verdict(state, url, now_s)
         if isinstance(verdict, robots_state.Disallowed):
-            self._refuse(id_, Refusal.ROBOTS, f"{Refusal.ROBOTS}: {verdict.rule}", worker, now_s)
+            self._fates.refuse(id_, Refusal.ROBOTS, f"{Refusal.ROBOTS}: {verdict.rule}", worker, now_s)
             return None
         if isinstance(verdict, robots_state.Allowed) and not self._hosts.is_astray(host):
             return self._errand(host, one, copy, site, worker, now_s, state.until_s)
-        self._put_back([id_], worker)
+        self._fates.put_back([id_], worker)
         if isinstance(verdict, robots_state.Ask):
             self._ask_robots(host, [origin])
             return None
@@ -287,16 +278,16 @@ class Chooser:
                 self._held.append((id_, judged))
                 return None
             if isinstance(judged, Spared):
-                self._refuse(id_, judged.refusal, judged.why, worker, now_s)
+                self._fates.refuse(id_, judged.refusal, judged.why, worker, now_s)
                 if judged.instead is not None:
                     self.instead.append(Named(judged.instead, one.leased.depth, source=url))
                 return None
         if not self._pays(host, id_, site, now_s):
-            self._put_back([id_], worker)
+            self._fates.put_back([id_], worker)
             return None
         if unseen:
             self._thrift.went(id_, url)
-        return _errand(host, one, copy, self.hops.get(id_, 0), until_s)
+        return _errand(host, one, copy, self._fates.hops.get(id_, 0), until_s)
 
     def _hold(self, host: KeptHost, worker: int, now_s: float) -> None:
         """What is not worth a fetch yet is refused for now, and found again when it is."""
@@ -304,15 +295,15 @@ class Chooser:
         if held:
             self._book.hold([(id_, host.id, one.place) for id_, one in held])
         for id_, one in held:
-            self._refuse(id_, Refusal.TRAP, one.why, worker, now_s)
+            self._fates.refuse(id_, Refusal.TRAP, one.why, worker, now_s)
             host.held[one.place] = host.held.get(one.place, 0) + 1
 
     def _unsited(self, id_: int, url: str, worker: int, now_s: float) -> float | None:
         """A URL of a paused site waits until sites change; one that no site takes any more is refused."""
         if self._hosts.paused.site_of(url) is not None:
-            self._put_back([id_], worker)
+            self._fates.put_back([id_], worker)
             return inf
-        self._refuse(id_, Refusal.OUT_OF_SCOPE, str(Refusal.OUT_OF_SCOPE), worker, now_s)
+        self._fates.refuse(id_, Refusal.OUT_OF_SCOPE, str(Refusal.OUT_OF_SCOPE), worker, now_s)
         return None
 
 

@@ -9,32 +9,29 @@ It alone decides and it alone writes. robots.txt is judged here, before an erran
 """
 
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 
 from vedette.discover.normalize import normalize
 from vedette.facts import Failure, Origin, Refusal, origin_of
 from vedette.fetch.robots_state import RobotsSilent, RobotsState
-from vedette.order.traps import Brought
 from vedette.ring import standing
+from vedette.ring.answers import Answers
 from vedette.ring.choice import NOBODY, Chooser
 from vedette.ring.concealment import lies_in
 from vedette.ring.copies import Copies
+from vedette.ring.fates import Fates
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost, Named, Order, Rules, Tally
 from vedette.ring.links import spelt
 from vedette.ring.orders import Errand, Fetched, HostNews, Orders, Report, Result, Silent
-from vedette.ring.ports import Book, Fate, HostRow, PageRow, StrangerLink, Urls
+from vedette.ring.ports import Book, HostRow, Urls
 from vedette.ring.robots_errands import RobotsErrands
 from vedette.ring.schedule import Schedule
 from vedette.ring.thrift import RELEASED, Thrift
 
 __all__ = ["Keeper"]
 
-LISTS = frozenset({"feed", "sitemap"})
-# A list of links is worth as much as a page of so many words.
-LIST_WORDS = 300
 LAST_FRONT = 7
 HOPELESS = frozenset({Failure.TLS, Failure.TOO_LARGE, Failure.PROTOCOL, Failure.ADDRESS, Failure.NAME})
 
@@ -51,13 +48,10 @@ class Keeper:
         self.copies = copies
         self.thrift = Thrift(lambda: copies.learned)
         self._hosts = Hosts(rules, urls, workers)
-        put_back, witness = self._put_back, schedule.witness
-        self._chooser = Chooser(self._hosts, urls, book, self._refuse, put_back, self.thrift, witness)
+        self._fates = Fates(urls, book, schedule, self.tally)
+        self._chooser = Chooser(self._hosts, urls, book, self._fates, self.thrift, schedule.witness)
         self._robots = RobotsErrands(self._hosts, book, self._sitemaps)
-        self._attempts: Counter[int] = Counter()
-        self._wished: dict[int, KeptHost] = {}
-        self._answers: list[tuple[int, Fetched]] = []
-        self._links: list[tuple[Sequence[str], Named]] = []
+        self._answers = Answers(self._hosts, urls, book, schedule, copies, self.thrift, self.sited)
 
     @property
     def rules(self) -> Rules:
@@ -98,7 +92,7 @@ class Keeper:
         new = self.urls.add(self._chooser.told(fresh, ids), now_s).tolist()
         if any(one.hops for one in fresh):
             found = dict(zip(self.urls.find([one.url for one in fresh]).tolist(), fresh, strict=True))
-            self._chooser.hops.update({id_: found[id_].hops for id_ in new if found[id_].hops})
+            self._fates.hops.update({id_: found[id_].hops for id_ in new if found[id_].hops})
         for one in fresh:
             self.thrift.found(one.url, one.source, is_named=one.vouched)
         for origin, id_ in dict(zip(origins, ids, strict=True)).items():
@@ -116,7 +110,7 @@ class Keeper:
         self.urls.first(ids)
         for url, id_ in zip(urls, ids, strict=True):
             origin = origin_of(url)
-            host = self._wished[id_] = self._hosts.get(origin.host)
+            host = self._fates.wished[id_] = self._hosts.get(origin.host)
             host.origins[origin] = None
             host.wishes[id_] = None
             host.paused_s = 0.0
@@ -192,7 +186,7 @@ class Keeper:
                 host.paused_s = float("inf")
                 return False
         for one in self.urls.lease([host.id] * self.rules.lease_most, NOBODY, now_s):
-            self._refuse(one.id, why, str(why), NOBODY, now_s)
+            self._fates.refuse(one.id, why, str(why), NOBODY, now_s)
         return False
 
     def _order(self, host: KeptHost, worker: int, now_s: float, until_s: float) -> Order | None:
@@ -210,28 +204,6 @@ class Keeper:
         errands = (*files, *pages)
         return Order(worker, Orders((self._hosts.orders_for(host, now_s),), errands)) if errands else None
 
-    def _refuse(self, id_: int, refusal: Refusal, why: str, worker: int, now_s: float) -> None:
-        self.urls.acknowledge([id_], Fate.REFUSED, worker)
-        self._end(id_)
-        self.book.note(id_, why, now_s)
-        self.book.put_off(id_, self.schedule.after_refusal(now_s))
-        self.tally.refusals[refusal] += 1
-
-    def _put_back(self, ids: Iterable[int], worker: int) -> None:
-        """What was not asked for waits again; what somebody waits for does so at the front."""
-        back: list[int] = self.urls.put_back(ids, worker).tolist()
-        wished = [id_ for id_ in back if id_ in self._wished]
-        if wished:
-            self.urls.first(wished)
-
-    def _end(self, id_: int) -> None:
-        """Whatever became of a URL, nobody waits for it any more."""
-        self._attempts.pop(id_, None)
-        self._chooser.hops.pop(id_, None)
-        host = self._wished.pop(id_, None)
-        if host is not None:
-            host.wishes.pop(id_, None)
-
     def _is_full(self) -> bool:
         most = self.rules.most_pages
         return most is not None and self.tally.pages + self.pages_out >= most
@@ -247,7 +219,7 @@ class Keeper:
         for errand in files:
             self._robots.heard(errand, RobotsSilent(now_s, failure))
         for one in self.urls.lease([host.id] * self.rules.lease_most, NOBODY, now_s):
-            self._fail(one.id, one.url, failure, NOBODY, now_s)
+            self._fates.fail(one.id, one.url, failure, NOBODY, now_s)
         if not self._hosts.waiting_for(host):
             host.closed, host.address_until_s = None, 0.0
 
@@ -260,9 +232,7 @@ class Keeper:
             self._returned(errand, worker)
         for result in report.results:
             self._result(result, worker)
-        self._keep_answers(worker)
-        links, self._links = self._links, []
-        self._named(links, max((result.ended_s for result in report.results), default=0.0))
+        self._named(self._answers.keep(worker), max((result.ended_s for result in report.results), default=0.0))
         ended = (*report.returned, *(result.errand for result in report.results))
         for name in dict.fromkeys(errand.host for errand in ended):
             self._release(self.hosts[name])
@@ -284,7 +254,7 @@ class Keeper:
             if errand.robots_of is not None:
                 host.errands.append(errand)
             else:
-                self._put_back([errand.id], worker)
+                self._fates.put_back([errand.id], worker)
                 self.thrift.dropped([errand.id])
 
     def _result(self, result: Result, worker: int) -> None:
@@ -310,29 +280,16 @@ class Keeper:
 
     def _page_came(self, host: KeptHost, result: Result, worker: int) -> None:
         if isinstance(result, Silent):
-            hopeless = result.failure in HOPELESS
-            self._again_or_fail(result.errand, str(result.failure), worker, result.ended_s, hopeless=hopeless)
+            most = 1 if result.failure in HOPELESS else self.rules.most_attempts
+            self._in_vain(result, str(result.failure), worker, most)
         elif result.status == 429 or result.status >= 500:
-            self._again_or_fail(result.errand, f"status {result.status}", worker, result.ended_s, hopeless=False)
+            self._in_vain(result, f"status {result.status}", worker, self.rules.most_attempts)
         else:
             self._answered(host, result, worker)
 
-    def _again_or_fail(self, errand: Errand, why: str, worker: int, now_s: float, *, hopeless: bool) -> None:
-        self.thrift.dropped([errand.id])
-        self._attempts[errand.id] += 1
-        if self._attempts[errand.id] < self.rules.most_attempts and not hopeless:
-            self._put_back([errand.id], worker)
-        else:
-            self._fail(errand.id, errand.url, why, worker, now_s)
-
-    def _fail(self, id_: int, url: str, why: str, worker: int, now_s: float) -> None:
-        self.urls.acknowledge([id_], Fate.FAILED, worker)
-        self._end(id_)
-        self.book.note(id_, why, now_s)
-        row = self.book.copies([id_]).get(id_)
-        if row is not None:
-            self.book.put_off(id_, self.schedule.after_failure(url, row, now_s))
-        self.tally.failures[why] += 1
+    def _in_vain(self, result: Result, why: str, worker: int, most_attempts: int) -> None:
+        self.thrift.dropped([result.errand.id])
+        self._fates.try_again(result.errand, why, worker, result.ended_s, most_attempts)
 
     def _answered(self, host: KeptHost, result: Fetched, worker: int) -> None:
         errand = result.errand
@@ -340,68 +297,12 @@ class Keeper:
         self.tally.bytes += result.body_bytes
         if result.location is not None and errand.hops >= self.rules.most_redirects:
             why = f"more than {self.rules.most_redirects} redirects"
-            self._fail(errand.id, errand.url, why, worker, result.ended_s)
+            self._fates.fail(errand.id, errand.url, why, worker, result.ended_s)
             return
-        self._end(errand.id)
-        self._answers.append((host.id, result))
-        good = result.status < 300 or result.status == 304
-        self.tally.pages += good
-        self.tally.new_pages += good and errand.copy is None
-        self.tally.unchanged += good and not result.changed
-        self._follow(result)
-
-    def _follow(self, result: Fetched) -> None:
-        """Links lead one deeper; a redirect is where the page itself went."""
-        errand = result.errand
-        if result.location is not None:
-            self.tally.redirects += 1
-            self.copies.moved(errand.url, result.location)
-            target = self.sited(result.location)
-            if target is not None:
-                self._links.append(((target,), Named("", errand.depth, errand.hops + 1, source=errand.url)))
-        if result.sources:
-            self._links.append((result.sources, Named("", 0, front=0, source=errand.url, vouched=True)))
-        listed = result.kind in LISTS
-        self._links.append((result.links, Named("", errand.depth + 1, source=errand.url, vouched=listed)))
+        self._fates.end(errand.id)
+        self._answers.take(host.id, result, self.tally)
 
     # 6 refresh
-
-    def _keep_answers(self, worker: int) -> None:
-        """The answers of a report become rows, each with the time at which it is due again."""
-        answers, self._answers = self._answers, []
-        if not answers:
-            return
-        ids = [result.errand.id for _, result in answers]
-        self.urls.acknowledge(ids, Fate.FETCHED, worker)
-        earlier = self.book.copies(ids)
-        self.book.keep_pages(list(self.schedule.rows(answers, earlier)))
-        results = [result for _, result in answers]
-        self._meet_strangers(results, earlier)
-        groups = self.copies.keep(results)
-        for result in results:
-            self.thrift.came(result.errand.id, self._brought(result, groups))
-
-    def _meet_strangers(self, results: Sequence[Fetched], earlier: Mapping[int, PageRow]) -> None:
-        """Each page counts once, at its first fetch; workers do not know the sites that are paused."""
-        links = [
-            StrangerLink(host, result.errand.url, result.ended_s)
-            for result in results
-            if result.errand.id not in earlier
-            for host in result.strangers
-            if not self._hosts.paused.of_host(host)
-        ]
-        if links:
-            self.book.link_strangers(links)
-
-    def _brought(self, result: Fetched, groups: Mapping[int, int]) -> Brought:
-        """What a fetch was worth, for pages like it."""
-        content, id_ = result.content, result.errand.id
-        if content is None:
-            return Brought(LIST_WORDS if result.kind in LISTS else 0, result.status)
-        named = self.sited(content.canonical) if content.canonical else None
-        stands = groups[id_] == id_ or self.book.canonical_of(groups[id_]) == id_
-        is_copy = not stands or named not in {None, result.errand.url}
-        return Brought(content.words, result.status, is_copy, content.is_missing)
 
     def _release(self, host: KeptHost) -> None:
         """What was held back and may be worth a fetch by now, or in the operator's eyes, waits again."""
@@ -434,7 +335,7 @@ class Keeper:
 
     def host_of_wish(self, id_: int) -> str | None:
         """The host of a URL that somebody waits for; None where nobody does any more."""
-        host = self._wished.get(id_)
+        host = self._fates.wished.get(id_)
         return host.name if host else None
 
     def ruled(self, rules: Rules, names: Sequence[str], now_s: float) -> tuple[str, ...]:
@@ -520,7 +421,7 @@ class Keeper:
             self.thrift.dropped(held)
             files, host.asked = host.asked, {}
             self.pages_out -= len(held)
-            self._put_back(held, worker)
+            self._fates.put_back(held, worker)
             if held:
                 self._release(host)
             host.errands += files.values()
