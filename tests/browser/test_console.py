@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from tests.browser.browsing import NO_BROWSER, browser, violations
+from tests.browser.browsing import violations
 from tests.search_runs import Leaf, SmallWeb, Up, page, small_web, up
 from tests.tree_runs import patiently
 
@@ -21,15 +21,6 @@ PAGES = {
 }
 PLACES = ("", "sites", "queue", "explain", "discover", "searches", "results", "storage", "actions")
 PATIENCE_S = 60.0
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """One browser for all tests of this file."""
-    with browser() as started:
-        if started is None:
-            pytest.skip(NO_BROWSER)
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -10,20 +10,11 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page
-from tests.browser.browsing import NO_BROWSER, browser, violations
+from tests.browser.browsing import violations
 from tests.tree_runs import kill_all, patiently, remains
 
 BIRTH_S = 120.0
 ADDRESS = re.compile(r"http://127\.0\.0\.1:[0-9]+/")
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """One browser for all tests of this file."""
-    with browser() as started:
-        if started is None:
-            pytest.skip(NO_BROWSER)
-        yield started
 
 
 class Demo:

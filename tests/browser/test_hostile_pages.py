@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Route
-from tests.browser.browsing import NO_BROWSER, browser
 from tests.search_runs import Leaf, Up, prose, small_web, up
 from tests.tree_runs import patiently
 
@@ -126,15 +125,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
         patiently(lambda: len({visit.url for visit in web.visits if visit.status == 200}) == len(pages), 60.0)
         patiently(lambda: started.search("harmword", n=50)["total"] >= len(pages) - 1, 60.0)
         patiently(lambda: started.get("/api/v1/suggest?q=har").json["suggestions"], 60.0)
-        yield started
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """One browser for all tests of this file."""
-    with browser() as started:
-        if started is None:
-            pytest.skip(NO_BROWSER)
         yield started
 
 

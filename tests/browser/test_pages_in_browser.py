@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
-from tests.browser.browsing import NO_BROWSER, browser, violations
+from tests.browser.browsing import violations
 from tests.tree_runs import patiently
 from tests.web.held_pages import NOW_S, SENTENCE, HeldPages, application, copy, result, serving
 
@@ -34,15 +34,6 @@ COPY = (
 WIDTHS = (390, 1280)
 Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """One browser for all tests of this file."""
-    with browser() as started:
-        if started is None:
-            pytest.skip(NO_BROWSER)
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page
-from tests.browser.browsing import NO_BROWSER, browser, violations
+from tests.browser.browsing import violations
 from tests.tree_runs import patiently
 from tests.web.small_search import PAGES, HeldLog, SmallSearch, recording_to, served
 
@@ -13,15 +13,6 @@ from vedette.config import Rate, Serve
 PERSON = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
 # Titles lead back to the server itself, since the test asks nobody else.
 LEADING = "127.0.0.1"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """One browser for all tests of this file."""
-    with browser() as started:
-        if started is None:
-            pytest.skip(NO_BROWSER)
-        yield started
 
 
 class Run:

@@ -22,6 +22,8 @@ class Tiny:
     own = {}
     policies = ("default", "random", "bound-best")
     budgets = (1.0, 2.0)
+    of_texts: tuple[str, ...] = ()
+    figures: tuple[tuple[str, str], ...] = ()
 
     def run(self, cell):
         if "TINY_PIDS" in os.environ:

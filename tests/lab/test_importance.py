@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from tests.lab.small_histories import P, V, web
 
-from vedette.lab.experiments.importance import drawn_queries, impact_of, importance_of, rows_of, seen_at, spearman
+from vedette.lab.asking import drawn_queries
+from vedette.lab.experiments.importance import impact_of, importance_of, rows_of, seen_at, spearman
 from vedette.lab.query_files import queries_of
 from vedette.lab.worlds.history import History
 
@@ -68,6 +69,6 @@ def test_a_web_that_answers_nothing_has_no_correlation() -> None:
 def test_drawn_queries_are_answered() -> None:
     """Two neighbouring words of a page find at least that page, and the same seed draws the same."""
     seen = seen_at(small(), 10.0)
-    queries = drawn_queries(seen.web, 4)
+    queries = drawn_queries(seen.web, np.arange(seen.web.pages), 4)
     assert impact_of(seen, queries, 10).queries == len(queries) > 0
-    assert queries.texts == drawn_queries(seen.web, 4).texts
+    assert queries.texts == drawn_queries(seen.web, np.arange(seen.web.pages), 4).texts

@@ -87,6 +87,14 @@ class Experiment(Protocol):
         """The names that it knows, bounds among them; the first ones are run where nobody says which."""
 
     @property
+    def of_texts(self) -> tuple[str, ...]:
+        """Those that ask what pages say: where nobody names policies, they are not put to made worlds."""
+
+    @property
+    def figures(self) -> tuple[tuple[str, str], ...]:
+        """Which numbers a report draws over which coordinate; empty for the first few of each table."""
+
+    @property
     def budgets(self) -> tuple[float, ...]:
         """Those that are run where nobody says which; a budget is fetches a day unless ``about`` says otherwise."""
 

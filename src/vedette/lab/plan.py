@@ -17,9 +17,6 @@ __all__ = ["Plan", "Wanted", "plan_of", "read_span"]
 MOST_SEEDS = 100_000
 _NUMBER = re.compile(r"\d{1,12}")
 
-# What asks what pages say.
-OF_TEXTS = frozenset({"bound-delta-q"})
-
 
 class Wanted(NamedTuple):
     """A run as it was asked for; what is empty is for the experiment to say."""
@@ -71,7 +68,7 @@ def plan_of(wanted: Wanted) -> Plan:
 
 
 def _cells(name: str, experiment: Experiment, label: str, wanted: Wanted) -> Iterator[Cell]:
-    policies = tuple(wanted.policies) or tuple(name for name in experiment.policies if _can_try(name, label))
+    policies = tuple(wanted.policies) or _tried(experiment, label)
     for policy in policies:
         check_policy(experiment, policy)
     budgets = tuple(wanted.budgets) or experiment.budgets
@@ -79,9 +76,10 @@ def _cells(name: str, experiment: Experiment, label: str, wanted: Wanted) -> Ite
         yield Cell(name, label, policy, float(budget), seed, wanted.span)
 
 
-def _can_try(policy: str, label: str) -> bool:
-    """Whether a policy is put to a world where nobody named it: made pages have no texts."""
-    return policy not in OF_TEXTS or not label.startswith("made:")
+def _tried(experiment: Experiment, label: str) -> tuple[str, ...]:
+    """The policies that are put to a world where nobody names any: made pages have no texts."""
+    left_out = experiment.of_texts if label.startswith("made:") else ()
+    return tuple(name for name in experiment.policies if name not in left_out)
 
 
 def _check(wanted: Wanted) -> None:

@@ -30,19 +30,19 @@ class Uniform:
 
     name: str = "uniform"
 
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - shape
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """Nothing is learned, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: Known, now: float) -> tuple[()]:  # noqa: ARG002 - shape
+    def observe(self, state: tuple[()], batch: Known, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """What a fetch found changes nothing."""
         return state
 
-    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - shape
+    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """At once: the page that waits longest is the most overdue."""
         return batch.last_fetch_s.copy()
 
-    def reason(self, state: tuple[()], batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - shape
+    def reason(self, state: tuple[()], batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """That it is its turn."""
         return "uniform: pages are fetched in turn"
 
@@ -64,19 +64,19 @@ class AtRandom:
     mean_s: float = 86_400.0
     name: str = "random"
 
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - shape
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """Nothing is learned, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: Known, now: float) -> tuple[()]:  # noqa: ARG002 - shape
+    def observe(self, state: tuple[()], batch: Known, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """What a fetch found changes nothing."""
         return state
 
-    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - shape
+    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """After a wait that is drawn."""
         due: Floats = batch.last_fetch_s + rng.exponential(self.mean_s, len(batch))
         return due
 
-    def reason(self, state: tuple[()], batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - shape
+    def reason(self, state: tuple[()], batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """The mean wait, in words."""
         return f"random: after {self.mean_s / 3600:.1f} h on average"

@@ -37,7 +37,10 @@ DEFAULT = "default"
 BOUND = "bound-"
 # What decides live today, stage by stage (see ring.schedule and ring.choice).
 LIVE: Mapping[str, str] = {"order": "breadth", "refresh": "nutch"}
-_ASKED_OF_EXPERIMENTS = ("name", "about", "worlds", "metrics", "own", "policies", "budgets", "run")
+_ASKED_OF_EXPERIMENTS = (
+    *("name", "about", "worlds", "metrics", "own", "policies", "of_texts", "figures", "budgets"),
+    "run",
+)
 
 
 @cache

@@ -197,10 +197,9 @@ def _plots(name: str, rows: Sequence[Row]) -> Iterator[_Drawn]:
 
 def _figures(experiment: Experiment, table: Table, across: str) -> Sequence[str]:
     """The numbers of a table that are drawn: those that the experiment chose, if it did, else the first few."""
-    chosen: Sequence[tuple[str, str]] = getattr(experiment, "figures", ())
-    if not chosen:
+    if not experiment.figures:
         return table.metrics[:MOST_PLOTS]
-    return [metric for metric, over in chosen if over == across and metric in table.metrics]
+    return [metric for metric, over in experiment.figures if over == across and metric in table.metrics]
 
 
 def _across(table: Table) -> str:

@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from vedette.web.console.scales import round_up
+
 __all__ = ["Axis", "axis_of", "said", "x_axis"]
 
 THIN = "\u2009"
@@ -13,7 +15,6 @@ FEW = 7  # places that are each written below the axis
 WIDE = 20.0  # times as much as the least: then steps are factors
 NEAREST = 36.0  # between two numbers below the axis
 MOST = 1e15  # what is larger is no measurement
-_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
 class Axis(NamedTuple):
@@ -49,7 +50,7 @@ def axis_of(values: Sequence[float], unit: str, begin: float, end: float) -> Axi
     high = min(max((*values, 0.0)), MOST)
     if unit == "share" and low == 0.0 and 0.8 < high <= 1.0:
         return Axis(0.0, 1.0, begin, end, (0.0, 0.25, 0.5, 0.75, 1.0))
-    step = _round_up((high - low) / (TICKS - 1)) if high > low else 1.0
+    step = round_up((high - low) / (TICKS - 1)) if high > low else 1.0
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     ticks = tuple(number * step for number in range(first, max(last, first + 1) + 1))
     return Axis(ticks[0], ticks[-1], begin, end, ticks)
@@ -71,7 +72,7 @@ def _between(axis: Axis) -> list[float]:
     if axis.by_factors:
         powers = range(math.floor(math.log10(axis.low)), math.ceil(math.log10(axis.high)) + 1)
         return [10.0**power for power in powers if axis.low <= 10.0**power <= axis.high] or [axis.low, axis.high]
-    step = _round_up((axis.high - axis.low) / (TICKS - 1))
+    step = round_up((axis.high - axis.low) / (TICKS - 1))
     numbers = range(math.ceil(axis.low / step), math.floor(axis.high / step) + 1)
     return [number * step for number in numbers]
 
@@ -104,8 +105,3 @@ def _short(value: float) -> str:
         return f"{round(value):,}".replace(",", THIN) if abs(value) < MOST else f"{value:.2e}"
     text = f"{value:.3g}"
     return text if "e" in text or float(text) else "0"
-
-
-def _round_up(value: float) -> float:
-    size = 10.0 ** math.floor(math.log10(max(value, 1e-300)))
-    return next((step * size for step in _STEPS if value <= step * size * (1 + 1e-9)), 10.0 * size)

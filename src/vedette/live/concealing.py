@@ -5,14 +5,13 @@ from collections.abc import Iterable, Sequence
 from vedette.edges.state import State
 from vedette.edges.state_view import StateView
 from vedette.facts import Refusal, origin_of, partition_of
+from vedette.live.looking_again import reindex, wait_again
 from vedette.ring.concealment import Concealed, lies_in
 from vedette.web.orders import Rule
 
 __all__ = ["OF_DOMAINS", "blocked_domains", "rules_changed"]
 
 OF_DOMAINS = frozenset({"block", "raise", "lower"})
-LAST_FRONT = 7
-AT_ONCE = 500
 
 
 def blocked_domains(state: State) -> frozenset[str]:
@@ -26,11 +25,8 @@ def rules_changed(rules: Iterable[Rule], state: State) -> None:
     if said.domains:
         _release(state)
     if said.domains or said.urls or said.prefixes:
-        ids = [
-            id_ for partition in _partitions(said, state) for id_, url in state.book.urls_of(partition) if said.why(url)
-        ]
-        pieces = (ids[at : at + AT_ONCE] for at in range(0, len(ids), AT_ONCE))
-        state.book.tell_index_of([id_ for piece in pieces for id_ in state.book.copies(piece)])
+        partitions = _partitions(said, state)
+        reindex(state, [id_ for one in partitions for id_, url in state.book.urls_of(one) if said.why(url)])
 
 
 def _partitions(said: Concealed, state: State) -> Sequence[int]:
@@ -45,7 +41,4 @@ def _release(state: State) -> None:
     """URLs that were refused because of a block which holds no more wait again."""
     blocked = blocked_domains(state)
     refused = StateView(state.db).urls_refused(Refusal.BLOCKED)
-    ids = [id_ for id_, url in refused if not lies_in(origin_of(url).host, blocked)]
-    if ids:
-        state.book.forget(ids, pages=False)
-        state.urls.again(ids, LAST_FRONT)
+    wait_again(state, [id_ for id_, url in refused if not lies_in(origin_of(url).host, blocked)])

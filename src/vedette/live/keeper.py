@@ -30,6 +30,7 @@ from vedette.live.commands import Call, Desk
 from vedette.live.concealing import blocked_domains
 from vedette.live.housekeeping import Chores
 from vedette.live.settings import LiveSettings, rules_for, schedule_for
+from vedette.live.sparing import Sparing
 from vedette.ring.copies import LESSONS, Copies
 from vedette.ring.keep import Keeper
 from vedette.ring.kept import Order
@@ -44,8 +45,6 @@ ERRANDS_PER_WORKER = 8000
 STOP_PATIENCE_S = 2.0
 LAST_PATIENCE_S = 0.5
 LONGEST_REST_S = 86_400.0
-# What is costly is done again only after this many times what it cost.
-SPARING_TIMES = 50.0
 SOCKET = "keeper.sock"
 LAST_WORDS = "last.json"
 
@@ -72,17 +71,6 @@ class _Peer:
     replies: list[object] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Sparing:
-    """When something costly that is asked for all the time may be done again."""
-
-    next_s: float = 0.0
-
-    def did(self, started_s: float, ended_s: float) -> None:
-        """It took that long."""
-        self.next_s = ended_s + SPARING_TIMES * (ended_s - started_s)
-
-
 class KeeperProcess:
     """State, decisions and connections of the keeper."""
 
@@ -106,7 +94,7 @@ class KeeperProcess:
         self._chores_s = 0.0
         self._stopping_s: float | None = None
         self._numbers: dict[str, object] = {}
-        self._counting, self._judging = _Sparing(), _Sparing()
+        self._counting, self._judging = Sparing(), Sparing()
         self._lessons = copies.lessons
         self._learned_s = settings.clock.wall()
 

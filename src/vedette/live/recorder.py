@@ -18,6 +18,7 @@ from vedette.edges.slate_log import drop_salts
 from vedette.errors import StoreCorrupt, StoreError
 from vedette.live.commands import Call
 from vedette.live.settings import LiveSettings
+from vedette.live.sparing import Sparing
 from vedette.live.supervisor import ask_keeper
 
 __all__ = ["run_recorder"]
@@ -26,8 +27,6 @@ FOLD_EVERY_S = 0.5
 SAMPLE_EVERY_S = 5.0
 TIDY_EVERY_S = 60.0
 KEEPER_PATIENCE_S = 2.0
-# What looks at every page is done again only after this many times what it took.
-SPARING_TIMES = 50.0
 NICENESS = 5
 TOLD = {"known": "urls_known", "waiting": "urls_waiting"}
 
@@ -37,7 +36,7 @@ class Sampler:
 
     def __init__(self, settings: LiveSettings) -> None:
         self._folder, self._clock = settings.folder, settings.clock
-        self._full_s = 0.0
+        self._in_full = Sparing()  # what looks at every page
         self._requests: tuple[float, float] | None = None
 
     def sample(self) -> dict[str, float]:
@@ -50,9 +49,9 @@ class Sampler:
         try:
             found = sizes(self._folder)
             started_s = time.monotonic()
-            if started_s >= self._full_s:
+            if started_s >= self._in_full.next_s:
                 found |= crawl_in_full(self._folder, now_s)
-                self._full_s = time.monotonic() + SPARING_TIMES * (time.monotonic() - started_s)
+                self._in_full.did(started_s, time.monotonic())
         except (StoreError, OSError):
             return {}
         return found

@@ -25,6 +25,7 @@ from vedette.index.retrieval import All, OneOf, Term
 from vedette.index.retrieval import Any as AnyOf
 from vedette.live.counting import counted
 from vedette.live.shelf import LiveShelf
+from vedette.ring.concealment import nearest
 from vedette.ring.search import Searcher
 from vedette.serve.rank.rules import Rules, read_rules
 from vedette.serve.slate import Result, Slate, Snippet, Wish
@@ -240,7 +241,7 @@ class FolderSearch:
         if said != self._said or (said and wall_s - self._favoured_s >= FAVOUR_EVERY_S):
             self._said, self._favoured_s = said, wall_s
             hosts = db.execute("SELECT id, name FROM host").fetchall() if said else []
-            self._favoured = {id_: said[near] for id_, name in hosts if (near := _nearest(name, said)) is not None}
+            self._favoured = {id_: said[near] for id_, name in hosts if (near := nearest(name, said)) is not None}
         return self._favoured
 
     def _ask(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
@@ -293,15 +294,6 @@ class FolderSearch:
         if not 0 <= id_ < MOST_ID or not shelf.has(id_):
             return False
         return shelf.access(np.array([id_]))[0] in {PUBLIC, *allowed}
-
-
-def _nearest(host: str, domains: Mapping[str, float]) -> str | None:
-    """The domain of these that a host belongs to most closely."""
-    while host not in domains:
-        _, dot, host = host.partition(".")
-        if not dot:
-            return None
-    return host
 
 
 def rules_of(rows: Sequence[RuleRow]) -> Rules:

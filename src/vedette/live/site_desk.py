@@ -1,9 +1,7 @@
 """The console's pages on sites, URLs and results, over a data folder and its keeper."""
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from threading import Lock
+from dataclasses import dataclass
 from typing import Any
 
 from vedette.discover.scope import SiteIndex, in_scope
@@ -20,6 +18,7 @@ from vedette.live.explaining import explained
 from vedette.live.robots_preview import Scout, from_state
 from vedette.live.settings import LiveSettings, schedule_for
 from vedette.live.site_preview import addresses_in_words, warnings_of
+from vedette.live.sparing import Kept
 from vedette.live.supervisor import ask_keeper
 from vedette.web.console.site_ports import (
     KeptRule,
@@ -38,18 +37,15 @@ __all__ = ["FolderSiteDesk"]
 Told = dict[str, Any]
 
 FRESH_S = 5.0
-# Counting may take a twentieth of a processor at most, however much there is to count.
-TIMES_COST = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Numbers:
-    """What was counted for the list of sites, and until when (monotonic time) that is good enough."""
+    """What was counted for the list of sites."""
 
-    until_s: float = 0.0
-    counts: dict[str, SiteCount] = field(default_factory=dict)
-    fetches: dict[str, float] = field(default_factory=dict)
-    mishaps: dict[str, state_view.Mishap] = field(default_factory=dict)
+    counts: dict[str, SiteCount]
+    fetches: dict[str, float]
+    mishaps: dict[str, state_view.Mishap]
 
     def last_mishap(self, site: Site) -> Mishap | None:
         """The latest of the site's own host."""
@@ -66,8 +62,7 @@ class FolderSiteDesk:
         self._settings = settings
         self._folder = settings.folder
         self._scout = Scout(settings)
-        self._counting = Lock()
-        self._numbers = _Numbers()
+        self._numbers = Kept[_Numbers](FRESH_S)
 
     def sites(self) -> list[SiteLine]:
         """All sites, the oldest first."""
@@ -147,16 +142,12 @@ class FolderSiteDesk:
         )
 
     def _counted(self, view: SiteView, rows: Sequence[SiteRow]) -> _Numbers:
-        """Numbers that are not older than it takes to count them, many times over; a new site is counted at once."""
-        with self._counting:
-            began_s, kept = time.monotonic(), self._numbers
-            if began_s > kept.until_s or any(row.site.start not in kept.counts for row in rows):
-                counts = view.counts_of([row.site for row in rows])
-                fetches, mishaps = view.last_fetches(), view.last_mishaps()
-                ended_s = time.monotonic()
-                until_s = ended_s + max(FRESH_S, TIMES_COST * (ended_s - began_s))
-                self._numbers = _Numbers(until_s, counts, fetches, mishaps)
-            return self._numbers
+        """Numbers that may be a little old; a new site is counted at once."""
+
+        def counted() -> _Numbers:
+            return _Numbers(view.counts_of([row.site for row in rows]), view.last_fetches(), view.last_mishaps())
+
+        return self._numbers.get(counted, lambda kept: all(row.site.start in kept.counts for row in rows))
 
     def _status(self) -> Told | None:
         try:

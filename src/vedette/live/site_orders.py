@@ -14,12 +14,10 @@ from vedette.edges.state import State
 from vedette.edges.state_view import StateView
 from vedette.errors import SiteError
 from vedette.facts import Overrule, Refusal, Site, origin_of, partition_of
+from vedette.live.looking_again import reindex, wait_again
 from vedette.web.orders import AddSite, ImportSites, Order, PauseSite, RemoveSite, SetSite
 
 __all__ = ["SiteOrder", "carry_out_site"]
-
-LAST_FRONT = 7
-AT_ONCE = 500
 
 # What an operator may overrule, and the refusals that do not hold then.
 OVERRULED: Mapping[Overrule, Refusal] = {"trap": Refusal.TRAP, "copy": Refusal.COPY}
@@ -109,8 +107,7 @@ def _forget_pages(state: State, site: Site, others: SiteIndex) -> int:
     ids = [
         id_ for id_, url in state.book.urls_of(partition) if in_scope(url, site) is None and others.site_of(url) is None
     ]
-    state.book.forget(ids, pages=True)
-    state.urls.again(ids, LAST_FRONT)
+    wait_again(state, ids, without_pages=True)
     return len(ids)
 
 
@@ -118,7 +115,7 @@ def _reconsider(state: State) -> None:
     """URLs that no site took, and one takes now, wait again."""
     sites = SiteIndex([row.site for row in state.book.sites()])
     noted = state.book.urls_noted(str(Refusal.OUT_OF_SCOPE))
-    _wait_again(state, [id_ for id_, url in noted if sites.site_of(url) is not None])
+    wait_again(state, [id_ for id_, url in noted if sites.site_of(url) is not None])
 
 
 def _overrule(state: State, before: Mapping[str, SiteRow]) -> str:
@@ -131,7 +128,7 @@ def _overrule(state: State, before: Mapping[str, SiteRow]) -> str:
         if gained:
             refused = StateView(state.db).urls_refused(refusal)
             ids += [id_ for id_, url in refused if (site := sites.site_of(url)) is not None and site.start in gained]
-    _wait_again(state, ids)
+    wait_again(state, ids)
     return f"; {len(ids)} URL{' waits' if len(ids) == 1 else 's wait'} again" if ids else ""
 
 
@@ -141,29 +138,21 @@ def _judge_again(state: State, before: Mapping[str, SiteRow]) -> None:
     now = {row.site.start: row.site for row in state.book.sites()}
     for start, site in {**old, **now}.items():
         if _judged(start, old) != _judged(start, now):
-            state.book.tell_index_of(_pages_of(state, site))
+            reindex(state, _urls_of(state, site))
 
 
 def _judged(start: str, sites: Mapping[str, Site]) -> tuple[Overrule, ...]:
     return sites[start].overrule if start in sites else ()
 
 
-def _pages_of(state: State, site: Site) -> list[int]:
-    """The pages that are kept of what lies in its scope; a few hundred at a time, since rows are larger than ids."""
+def _urls_of(state: State, site: Site) -> list[int]:
+    """What lies in its scope."""
     urls = state.book.urls_of(partition_of(origin_of(site.start).host))
-    ids = [id_ for id_, url in urls if in_scope(url, site) is None]
-    pieces = (ids[at : at + AT_ONCE] for at in range(0, len(ids), AT_ONCE))
-    return [id_ for piece in pieces for id_ in state.book.copies(piece)]
+    return [id_ for id_, url in urls if in_scope(url, site) is None]
 
 
 def _overruled(name: Overrule, row: SiteRow, before: Mapping[str, SiteRow]) -> bool:
     return row.site.start in before and name in before[row.site.start].site.overrule
-
-
-def _wait_again(state: State, ids: list[int]) -> None:
-    if ids:
-        state.book.forget(ids, pages=False)
-        state.urls.again(ids, LAST_FRONT)
 
 
 def _named(start: str, rows: Mapping[str, SiteRow]) -> SiteRow:

@@ -4,12 +4,9 @@ It is asked by many threads at once, as often as pages are looked at. So what co
 and what costs much for longer.
 """
 
-import time
-from collections.abc import Callable, Mapping
-from math import inf
+from collections.abc import Mapping
 from pathlib import Path
-from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from vedette.config import Config
 from vedette.edges.clock import Clock
@@ -20,17 +17,14 @@ from vedette.edges.state import read_state
 from vedette.errors import StoreError
 from vedette.learn.workload import Drift, Workload, learned_from
 from vedette.live.commands import Call, Verb
+from vedette.live.sparing import Kept
 from vedette.live.supervisor import ask_keeper
 from vedette.web.console.watch_ports import Crawl, HostLine, Hosts, Part, Searched, Storage
 
 __all__ = ["FolderWatch"]
 
-T = TypeVar("T")
-
 KEEPER_PATIENCE_S = 3.0
 QUICK_S, SLOW_S = 1.0, 5.0
-# What is looked at may take a twentieth of a processor at most, however much there is.
-TIMES_COST = 20.0
 MOST_HOSTS = 1000
 MOST_QUERIES = 1000
 MOST_RISING = 20
@@ -45,54 +39,35 @@ _PARTS = (
 )
 
 
-class _Kept(Generic[T]):
-    """An answer that is good for some seconds; whoever comes meanwhile waits for the one who works it out."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._until_s = -inf
-        self._value: T | None = None
-
-    def get(self, made: Callable[[], T], for_s: float) -> T:
-        """The answer, made anew where it is too old."""
-        with self._lock:
-            began_s = time.monotonic()
-            if began_s >= self._until_s or self._value is None:
-                self._value = made()
-                ended_s = time.monotonic()
-                self._until_s = ended_s + max(for_s, TIMES_COST * (ended_s - began_s))
-            return self._value
-
-
 class FolderWatch:
     """A ``web.console.watch_ports.Watch`` over one data folder."""
 
     def __init__(self, folder: Path, clock: Clock, config: Config) -> None:
         self._folder, self._clock, self._config = folder, clock, config
         self._record = RecordView(folder)
-        self._crawl, self._hosts = _Kept[Crawl](), _Kept[Hosts]()
-        self._storage, self._latest = _Kept[Storage](), _Kept[Mapping[str, float]]()
-        self._workload = _Kept[Workload]()
-        self._searched: dict[float, _Kept[Searched]] = {}
+        self._crawl, self._hosts = Kept[Crawl](QUICK_S), Kept[Hosts](QUICK_S)
+        self._storage, self._latest = Kept[Storage](SLOW_S), Kept[Mapping[str, float]](QUICK_S)
+        self._workload = Kept[Workload](SLOW_S)
+        self._searched: dict[float, Kept[Searched]] = {}
 
     def crawl(self) -> Crawl:
         """How the crawl stands; where no keeper answers, as the record last had it."""
-        return self._crawl.get(self._look_at_crawl, QUICK_S)
+        return self._crawl.get(self._look_at_crawl)
 
     def hosts(self) -> Hosts:
         """The hosts that have something to do; none where no keeper answers."""
-        return self._hosts.get(self._look_at_hosts, QUICK_S)
+        return self._hosts.get(self._look_at_hosts)
 
     def searched(self, span_s: float) -> Searched:
         """What was asked in so many seconds until now."""
         if len(self._searched) >= MOST_KEPT:
             self._searched.clear()
-        kept = self._searched.setdefault(span_s, _Kept[Searched]())
-        return kept.get(lambda: self._look_at_searches(span_s), SLOW_S)
+        kept = self._searched.setdefault(span_s, Kept[Searched](SLOW_S))
+        return kept.get(lambda: self._look_at_searches(span_s))
 
     def storage(self) -> Storage:
         """What takes room."""
-        return self._storage.get(self._look_at_disk, SLOW_S)
+        return self._storage.get(self._look_at_disk)
 
     def points(self, name: str, since_s: float, most: int) -> list[tuple[float, float]]:
         """A number over time; none where the record cannot be read, which its writer says and mends."""
@@ -103,7 +78,7 @@ class FolderWatch:
 
     def latest(self) -> Mapping[str, float]:
         """The last of each number."""
-        return self._latest.get(self._look_at_latest, QUICK_S)
+        return self._latest.get(self._look_at_latest)
 
     def keeps_searches(self) -> bool:
         """Whether the operator wants them written down."""
@@ -167,7 +142,7 @@ class FolderWatch:
     def _read_searches(self, span_s: float) -> Searched:
         now_s = self._clock.now()
         since_s = now_s - span_s
-        workload = self._workload.get(lambda: learned_from(self._record.counts(now_s - LEARNED_S)), SLOW_S)
+        workload = self._workload.get(lambda: learned_from(self._record.counts(now_s - LEARNED_S)))
         return Searched(
             self._record.totals(since_s),
             tuple(self._record.top(since_s, MOST_QUERIES)),

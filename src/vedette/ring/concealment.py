@@ -1,24 +1,33 @@
 """What the operator does not want to be shown: single URLs, all that begins alike, and whole domains."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import NamedTuple, Self
 
 from vedette.facts import origin_of
 
-__all__ = ["NOTHING_CONCEALED", "Concealed", "lies_in"]
+__all__ = ["NOTHING_CONCEALED", "Concealed", "lies_in", "nearest"]
 
 
-def lies_in(host: str, domains: frozenset[str]) -> bool:
+def nearest(host: str, domains: Container[str]) -> str | None:
+    """The one of these that a host is, or belongs to most closely; None where there is none.
+
+    >>> nearest("a.www.example.org", ["example.org", "www.example.org"])
+    'www.example.org'
+    """
+    while host not in domains:
+        _, dot, host = host.partition(".")
+        if not dot:
+            return None
+    return host
+
+
+def lies_in(host: str, domains: Container[str]) -> bool:
     """Whether a host, or a domain that it belongs to, is among these.
 
     >>> lies_in("www.example.org", frozenset({"example.org"})), lies_in("badexample.org", frozenset({"example.org"}))
     (True, False)
     """
-    while host not in domains:
-        _, dot, host = host.partition(".")
-        if not dot:
-            return False
-    return True
+    return nearest(host, domains) is not None
 
 
 class Concealed(NamedTuple):

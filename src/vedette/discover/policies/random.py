@@ -33,20 +33,20 @@ class Random:
 
     name: str = "random"
 
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - shape
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """Nothing is learned, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: Sources, now: float) -> tuple[()]:  # noqa: ARG002 - shape
+    def observe(self, state: tuple[()], batch: Sources, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """What a look brought changes nothing."""
         return state
 
-    def choose(self, state: tuple[()], options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - shape
+    def choose(self, state: tuple[()], options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - the shape that all policies of its kind have
         """Up to k rows, any of them."""
         count = min(k, len(options))
         rows = rng.permutation(len(options))[:count].astype(np.int64)
         return Picks(rows, np.full(count, count / max(len(options), 1)))
 
-    def reason(self, state: tuple[()], batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - shape
+    def reason(self, state: tuple[()], batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """That there is none but the draw."""
         return f"random: each of {len(batch)} sources is as likely as the others"

@@ -36,20 +36,20 @@ class RoundRobin:
 
     name: str = "round-robin"
 
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - shape
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """When sources were looked at is told with each batch, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: Sources, now: float) -> tuple[()]:  # noqa: ARG002 - shape
+    def observe(self, state: tuple[()], batch: Sources, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """What a look brought changes nothing."""
         return state
 
-    def choose(self, state: tuple[()], options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - shape
+    def choose(self, state: tuple[()], options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - the shape that all policies of its kind have
         """Up to k rows, stalest first; nothing is drawn."""
         rows = np.lexsort((options.place, options.last_look_s))[:k].astype(np.int64)
         return Picks(rows, np.ones(len(rows)))
 
-    def reason(self, state: tuple[()], batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - shape
+    def reason(self, state: tuple[()], batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """How long ago it was looked at, in words."""
         if np.isneginf(batch.last_look_s[row]):
             return "round-robin: never looked at"

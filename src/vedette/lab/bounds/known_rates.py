@@ -47,15 +47,15 @@ class BoundKnown:
     begin_s: float
     name: str = "bound-known"
 
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - shape
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """All is known, so nothing is learned."""
         return ()
 
-    def observe(self, state: tuple[()], batch: Known, now: float) -> tuple[()]:  # noqa: ARG002 - shape
+    def observe(self, state: tuple[()], batch: Known, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """What a fetch found changes nothing."""
         return state
 
-    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - shape
+    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """After the interval; the first time after a part of it, so that not all pages are due together."""
         interval_s = self._interval_s(batch, now)
         part = np.where(batch.first_fetch, rng.random(len(batch)), 1.0)
@@ -63,7 +63,7 @@ class BoundKnown:
         due: Floats = np.where(np.isfinite(interval_s), batch.last_fetch_s + part * interval_s, inf)
         return due
 
-    def reason(self, state: tuple[()], batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - shape
+    def reason(self, state: tuple[()], batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """The interval, in words."""
         return f"bound-known: every {self._interval_s(batch, now)[row] / 3600:.1f} h"
 

@@ -230,6 +230,8 @@ class Changes:
     metrics = tuple(OWN)
     policies = ("as-recorded",)
     budgets = (1.0,)
+    of_texts: tuple[str, ...] = ()
+    figures: tuple[tuple[str, str], ...] = ()
 
     def run(self, cell: Cell) -> list[Measured]:
         """All rows, with waves and without."""

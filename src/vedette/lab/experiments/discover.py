@@ -24,6 +24,8 @@ class Discover:
     metrics: tuple[str, ...] = (*MEASURED, *OWN)
     own: Mapping[str, Metric] = field(default_factory=lambda: OWN)
     budgets: tuple[float, ...] = (3.0, 5.0, 10.0, 20.0)
+    of_texts: tuple[str, ...] = ()
+    figures: tuple[tuple[str, str], ...] = ()
 
     @property
     def policies(self) -> tuple[str, ...]:

@@ -31,6 +31,8 @@ class DiscoverHosts:
     metrics: tuple[str, ...] = (*MEASURED, *_OWN)
     own: Mapping[str, Metric] = field(default_factory=lambda: _OWN)
     budgets: tuple[float, ...] = (1.0, 2.0, 4.0)
+    of_texts: tuple[str, ...] = ()
+    figures: tuple[tuple[str, str], ...] = ()
 
     @property
     def policies(self) -> tuple[str, ...]:

@@ -230,6 +230,7 @@ class Feasibility:
     metrics = ("coverage", "overhead", "overhead_mean", *OWN)
     policies = tuple(PACES)
     budgets = (600.0,)
+    of_texts: tuple[str, ...] = ()
     # Figures 3.2 (a) and (b), 3.3 and 3.4 of the thesis; the last in both forms of overhead.
     figures = (
         ("found", "k"),

@@ -26,20 +26,19 @@ import numpy as np
 from vedette.decide import Floats, Ints, rng_for
 from vedette.errors import UsageError
 from vedette.index.importance import page_importance, percentiles
+from vedette.lab.asking import drawn_queries
 from vedette.lab.corpus import corpus_of, ranges
 from vedette.lab.experiment import Cell, Experiment, Measured, Metric
 from vedette.lab.open_world import open_history
-from vedette.lab.query_files import Queries, occurring, queries_of, read_query_file
+from vedette.lab.query_files import Queries, occurring, read_query_file
 from vedette.lab.scoring import text_scoring
 from vedette.lab.spans import span_s
 from vedette.lab.workload import result_lists, slot_scores, workload_of
 from vedette.lab.worlds.history import PAGE, History, Texts
-from vedette.words import words_of
 
-__all__ = ["EXPERIMENT", "drawn_queries", "impact_of", "importance_of", "rows_of", "seen_at", "spearman"]
+__all__ = ["EXPERIMENT", "impact_of", "importance_of", "rows_of", "seen_at", "spearman"]
 
 FILES = ("trec-million-query.txt", "excite-1997.tsv")
-DRAWN = 2000
 DRAWS = 500
 BINS = 10
 OWN: Mapping[str, Metric] = {
@@ -125,19 +124,6 @@ def impact_of(seen: Seen, queries: Queries, first: int) -> Impact:
     return Impact(pages.astype(np.float64), len(np.unique(lists.row)))
 
 
-def drawn_queries(web: History, seed: int) -> Queries:
-    """Queries that the pages themselves suggest: two neighbouring words of a page."""
-    rng = rng_for(seed, "lab/importance/queries")
-    asked: dict[str, float] = {}
-    for page, place in zip(rng.integers(0, web.pages, DRAWN).tolist(), rng.random(DRAWN).tolist(), strict=True):
-        words = words_of(web.texts.text(page))
-        if len(words) > 1:
-            at = int(place * (len(words) - 1))
-            query = f"{words[at]} {words[at + 1]}"
-            asked[query] = asked.get(query, 0.0) + 1.0
-    return queries_of(asked.items())
-
-
 def spearman(one: Floats, other: Floats) -> float:
     """The correlation of places, where equal values share their mean place; NaN where all of one are equal.
 
@@ -208,6 +194,8 @@ class Importance:
     metrics = tuple(OWN)
     policies = ("in-links", "pagerank")
     budgets = (10.0,)
+    of_texts: tuple[str, ...] = ()
+    figures: tuple[tuple[str, str], ...] = ()
 
     def run(self, cell: Cell) -> list[Measured]:
         """All rows, by kind of queries."""
@@ -228,7 +216,7 @@ def _asked(web: History, seed: int) -> Iterator[tuple[int, Queries]]:
         path = Path(os.environ.get("VEDETTE_DATA", "")) / "queries" / name
         if os.environ.get("VEDETTE_DATA") and path.is_file():
             yield kind, read_query_file(path, seed)
-    yield len(FILES), drawn_queries(web, seed)
+    yield len(FILES), drawn_queries(web, np.arange(web.pages), seed)
 
 
 EXPERIMENT: Experiment = Importance()

@@ -144,6 +144,8 @@ class NewSites:
     metrics = ("overhead", "overhead_mean", *OWN)
     policies = ("monthly", "weekly", "daily")
     budgets = (600.0,)
+    of_texts: tuple[str, ...] = ()
+    figures: tuple[tuple[str, str], ...] = ()
 
     def run(self, cell: Cell) -> list[Measured]:
         """All rows, with waves and without."""

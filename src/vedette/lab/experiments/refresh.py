@@ -95,6 +95,8 @@ class Refresh:
     metrics: tuple[str, ...] = ("freshness", "age", "quality", "changed_per_fetch", "fetches", *OWN)
     policies: tuple[str, ...] = ("default", "nutch", "fixed", "uniform", "random", "bound-known", "bound-delta-q")
     budgets: tuple[float, ...] = (50.0, 200.0, 1000.0)
+    of_texts: tuple[str, ...] = ("bound-delta-q",)
+    figures: tuple[tuple[str, str], ...] = ()
 
     @property
     def own(self) -> Mapping[str, Metric]:

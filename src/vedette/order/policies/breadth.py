@@ -32,19 +32,19 @@ class Breadth:
 
     name: str = "breadth"
 
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - shape
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """Nothing is learned, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: Unseen, now: float) -> tuple[()]:  # noqa: ARG002 - shape
+    def observe(self, state: tuple[()], batch: Unseen, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """What was fetched changes nothing."""
         return state
 
-    def worth(self, state: tuple[()], batch: Unseen, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - shape
+    def worth(self, state: tuple[()], batch: Unseen, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """Larger for fewer links from the start, then for the earlier find."""
         worth: Floats = -(batch.depth + np.minimum(batch.found, 2**32 - 1) / 2.0**32)
         return worth
 
-    def reason(self, state: tuple[()], batch: Unseen, row: int, now: float) -> str:  # noqa: ARG002 - shape
+    def reason(self, state: tuple[()], batch: Unseen, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """The link distance, in words."""
         return f"breadth first: {int(batch.depth[row])} links from a start URL"

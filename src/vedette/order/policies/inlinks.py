@@ -39,20 +39,20 @@ class Inlinks:
 
     name: str = "inlinks"
 
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - shape
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """Nothing is learned, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: Unseen, now: float) -> tuple[()]:  # noqa: ARG002 - shape
+    def observe(self, state: tuple[()], batch: Unseen, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """What was fetched changes nothing; the links that it brought are counted elsewhere."""
         return state
 
-    def worth(self, state: tuple[()], batch: Unseen, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - shape
+    def worth(self, state: tuple[()], batch: Unseen, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """Larger for more in-links, then for fewer links from the start, then for the earlier find."""
         nearness = _TIE / (1.0 + batch.depth + np.minimum(batch.found, 2**32 - 1) / 2.0**32)
         worth: Floats = np.log2(np.maximum(batch.inlinks, 1)) + nearness
         return worth
 
-    def reason(self, state: tuple[()], batch: Unseen, row: int, now: float) -> str:  # noqa: ARG002 - shape
+    def reason(self, state: tuple[()], batch: Unseen, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """The number of in-links, in words."""
         return f"in-links first: {int(batch.inlinks[row])} known, {int(batch.depth[row])} links from a start URL"

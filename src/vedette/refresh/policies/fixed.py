@@ -42,19 +42,19 @@ class Fixed:
         if not 0 < self.interval_s < np.inf:
             raise ConfigError("fixed: interval must be longer than 0 and finite")
 
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - shape
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """Nothing is learned, so the state is empty."""
         return ()
 
-    def observe(self, state: tuple[()], batch: Known, now: float) -> tuple[()]:  # noqa: ARG002 - shape
+    def observe(self, state: tuple[()], batch: Known, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
         """What a fetch found changes nothing."""
         return state
 
-    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - shape
+    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """Last fetch plus the interval."""
         due: Floats = batch.last_fetch_s + self.interval_s
         return due
 
-    def reason(self, state: tuple[()], batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - shape
+    def reason(self, state: tuple[()], batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """The interval, in words."""
         return f"fixed: again {self.interval_s / 60:.1f} min after the last fetch"

@@ -65,11 +65,11 @@ class Nutch:
         if not 0 < self.min_interval_s <= self.first_interval_s <= self.max_interval_s < np.inf:
             raise ConfigError("nutch: intervals must satisfy 0 < min_interval <= first_interval <= max_interval")
 
-    def start(self, config: None) -> Floats:  # noqa: ARG002 - shape
+    def start(self, config: None) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """No page has an interval."""
         return np.zeros(0)
 
-    def observe(self, state: Floats, batch: Known, now: float) -> Floats:  # noqa: ARG002 - shape
+    def observe(self, state: Floats, batch: Known, now: float) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """The intervals after these fetches, in a new array; a page may occur once in a batch."""
         assert len(np.unique(batch.place)) == len(batch), "a page occurs twice in a batch"
         stretched = self._interval_s(state, batch.place) * np.where(
@@ -82,12 +82,12 @@ class Nutch:
         after[batch.place] = self._bounded_s(np.where(batch.first_fetch, self.first_interval_s, stretched))
         return after
 
-    def due(self, state: Floats, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - shape
+    def due(self, state: Floats, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """Last fetch plus interval; a page without one gets the first interval."""
         due: Floats = batch.last_fetch_s + self._wait_s(state, batch)
         return due
 
-    def reason(self, state: Floats, batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - shape
+    def reason(self, state: Floats, batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
         """The interval and what the latest fetch did to it."""
         again = f"again {self._wait_s(state, batch)[row] / HOUR_S:.1f} h after the last fetch"
         if batch.first_fetch[row]:

@@ -30,6 +30,7 @@ from vedette.web.limits import Limits
 from vedette.web.orders import CloseSession, OpenSession
 from vedette.web.posts import is_ours, posted_fields
 from vedette.web.rendering import page
+from vedette.web.tokens import digest_of
 
 __all__ = ["HOME", "SESSION_COOKIE", "SESSION_S", "SIGN_IN", "Guard", "kept_place"]
 
@@ -119,7 +120,7 @@ class Guard:
     def _session(self, request: Request) -> str | None:
         """The secret of an open session, where the request shows one."""
         secret = request.cookies.get(SESSION_COOKIE, "")
-        opened_s = self._shell.operator.session_opened_s(_digest(secret)) if secret else None
+        opened_s = self._shell.operator.session_opened_s(digest_of(secret)) if secret else None
         if opened_s is None or not -CLOCK_SLACK_S <= self._wall() - opened_s < SESSION_S:
             return None
         return secret
@@ -154,7 +155,7 @@ class Guard:
         """Always a new secret: one that was in the browser before is worth nothing, whoever put it there."""
         secret = secrets.token_urlsafe(32)
         try:
-            await self._order(OpenSession(_digest(secret), self._wall()), request)
+            await self._order(OpenSession(digest_of(secret), self._wall()), request)
         except VedetteError as error:
             return self._form(request, place, 503, f"Nobody can be signed in now: {error}.")
         answer = RedirectResponse(place, 303)
@@ -175,7 +176,7 @@ class Guard:
         if path_of(request) != SIGN_OUT:
             return None
         try:
-            await self._order(CloseSession(_digest(session)), request)
+            await self._order(CloseSession(digest_of(session)), request)
         except VedetteError as error:
             return self._refused(request, Refused(503, "busy", f"You are still signed in: {error}."))
         answer = RedirectResponse(SIGN_IN, 303)
@@ -208,10 +209,6 @@ def _to_sign_in(request: Request) -> Response:
     query = request.scope["query_string"].decode("latin-1")
     place = path_of(request) + (f"?{query}" if query else "")
     return RedirectResponse(f"{SIGN_IN}?next={quote(place, safe='')}", 303)
-
-
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
 def _same(shown: str, own: str) -> bool:

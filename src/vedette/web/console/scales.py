@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from vedette.web.words import THIN, number
 
-__all__ = ["said", "time_ticks", "top_of"]
+__all__ = ["round_up", "said", "time_ticks", "top_of"]
 
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 MOST = 1e18  # what is larger is no measurement
@@ -46,14 +46,14 @@ def top_of(values: Sequence[float], unit: str, ticks: int = 4) -> float:
     """
     most = max((min(value, MOST) for value in values if math.isfinite(value)), default=0.0)
     if unit == "share":
-        return 1.0 if most > 0.4 or most <= 0 else min(1.0, ticks * _round_up(most / ticks))
+        return 1.0 if most > 0.4 or most <= 0 else min(1.0, ticks * round_up(most / ticks))
     if most <= 0:
         return float(ticks)
     if unit == "s" and most <= ticks * _TIME_STEPS[-1]:
         return ticks * next(step for step in _TIME_STEPS if most <= ticks * step)
     if unit == "s":
-        return ticks * DAY * max(1.0, _round_up(most / ticks / DAY))
-    return ticks * (max(1.0, _round_up(most / ticks)) if unit == "n" else _round_up(most / ticks))
+        return ticks * DAY * max(1.0, round_up(most / ticks / DAY))
+    return ticks * (max(1.0, round_up(most / ticks)) if unit == "n" else round_up(most / ticks))
 
 
 def time_ticks(span_s: float) -> list[tuple[float, str]]:
@@ -67,7 +67,7 @@ def time_ticks(span_s: float) -> list[tuple[float, str]]:
     return [*((place, f"{_scaled(ago_s, _TIMES, 's')} ago") for place, ago_s in back), (1.0, "now")]
 
 
-def _round_up(value: float) -> float:
+def round_up(value: float) -> float:
     """The next number that is round; a little above is taken for it, since floats are."""
     size = 10.0 ** math.floor(math.log10(max(value, 1e-300)))
     return next((step * size for step in _STEPS if value <= step * size * (1 + 1e-9)), 10.0 * size)
