@@ -21,6 +21,7 @@ from vedette.edges.slate_log import SlateLog
 from vedette.learn.record import Event, Shown, SlateRecord
 
 DAY_S = 86_400.0
+END_OF_SCREEN = "~ the screen ends here ~"
 VISITORS = tuple(f"{number:016x}" for number in range(1, 40))
 
 
@@ -237,6 +238,14 @@ def test_old_times_are_forgotten(folder: Path) -> None:
     assert (said.returncode, said.stderr) == (0, "")
 
 
+def read_up_to_the_end(screen: int) -> str:
+    """All that was shown: a terminal hands it over in pieces, the echo of what was typed first."""
+    shown = b""
+    while END_OF_SCREEN.encode() not in shown:
+        shown += os.read(screen, 4000)
+    return shown.decode()
+
+
 def on_a_terminal(answer: bytes, cwd: Path) -> tuple[int, str]:
     """The exit code and what is shown, at a terminal where somebody has typed this answer."""
     own, its = pty.openpty()
@@ -247,8 +256,9 @@ def on_a_terminal(answer: bytes, cwd: Path) -> tuple[int, str]:
         try:
             with chdir(cwd), redirect_stdout(screen):
                 code = main(("forget", "--all"))
+                screen.write(END_OF_SCREEN)
                 screen.flush()
-            return code, os.read(own, 4000).decode()
+            return code, read_up_to_the_end(own)
         finally:
             sys.stdin = before
             os.close(own)
