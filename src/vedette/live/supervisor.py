@@ -13,6 +13,7 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import sys
 import tempfile
 import time
@@ -23,7 +24,7 @@ from math import inf
 from pathlib import Path
 
 from vedette.edges.post import Channel, Gone, connect
-from vedette.errors import VedetteError
+from vedette.errors import StoreError, VedetteError
 from vedette.live.commands import Call
 from vedette.live.keeper import LAST_WORDS, SOCKET, run_keeper
 from vedette.live.settings import LiveSettings
@@ -200,7 +201,13 @@ class Tree:
 def _index(settings: LiveSettings) -> int:
     from vedette.live.index_process import run_indexer  # the index is needed in this process alone
 
-    return run_indexer(settings)
+    try:
+        return run_indexer(settings)
+    except (sqlite3.OperationalError, OSError) as error:
+        where = settings.folder / "index"
+        raise StoreError(
+            f"{where}: {error}; it can be made anew, nothing is lost: make room, or check permissions"
+        ) from error
 
 
 def _record(settings: LiveSettings) -> int:
