@@ -17,7 +17,7 @@ import vedette
 
 SOURCE = Path(vedette.__file__).parent
 PURE = (
-    *("facts.py", "errors.py", "decide.py", "words.py", "price.py", "bandit", "stats", "ring"),
+    *("facts.py", "errors.py", "decide.py", "words.py", "viewing.py", "price.py", "bandit", "stats", "ring"),
     *("discover", "order", "fetch", "parse", "index", "refresh", "serve", "learn"),
 )
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from tests.lab.small_frontpages import BEGIN_S, HOUR_S, front, fronts
 
 from vedette.errors import UsageError
+from vedette.lab.worlds.frontpage_recording import Recorded
+from vedette.lab.worlds.frontpage_scrapes import MARK, shown
 from vedette.lab.worlds.frontpages import (
     Frontpages,
     altered_after,
@@ -201,27 +203,35 @@ def scrape(stamp: str, *urls: str) -> dict[str, Any]:
     return {"timestamp": stamp, "url": "https://x.example/", "response": {"status": 200}, "articles": articles}
 
 
-def test_a_recording_in_git_becomes_a_file(tmp_path: Path) -> None:
-    """Four commits to the recording, one of them beside it; what a commit does not touch was not scraped then.
+def recording(folder: Path) -> Any:
+    """Four commits to a recording, one of them beside it; what a commit does not touch was not scraped then.
 
-    a.example shows x and y, then y (twice) and z, then its scrape fails, then it shows z. b.example is there from the
-    first, is not scraped with the second, and is broken in the third.
+    a.example shows x and y, then y (twice, once by its comments) and z, then its scrape fails, then it shows z.
+    b.example is there from the first, is not scraped with the second, and is broken in the third.
     """
     pygit2 = pytest.importorskip("pygit2", reason='pip install "vedette[lab]"')
-    repository = pygit2.init_repository(str(tmp_path / "clone"))
+    repository = pygit2.init_repository(str(folder), bare=True)
     first, second = "docs/snapshots/a.example/index.json", "docs/snapshots/b.example/sport.json"
     commit(repository, BEGIN_S, {first: scrape("1", "x", "y"), second: scrape("1", "q"), "README.md": b"words"})
-    commit(repository, BEGIN_S + HOUR_S, {first: scrape("2", "y", "z", "y")})
+    commit(repository, BEGIN_S + HOUR_S, {first: scrape("2", "y", "z", "y#comments", "#top")})
     commit(repository, BEGIN_S + HOUR_S + 9, {"README.md": b"other words"})
     commit(repository, BEGIN_S + HOUR_S, {first: scrape("3"), second: b"{broken"})
     commit(repository, BEGIN_S + 3 * HOUR_S, {first: scrape("4", "z"), second: scrape("4", "q", "x")})
+    return repository
 
+
+@pytest.mark.parametrize("many", [1, 1000])
+def test_a_recording_in_git_becomes_a_file(tmp_path: Path, many: int) -> None:
+    """The file has what was shown when, and it is told how much that is; so with one process and with several."""
+    recording(tmp_path / "clone")
     heard: list[tuple[int, int]] = []
     out = tmp_path / "front.npz"
-    import_frontpages(tmp_path / "clone", out, lambda done, total: heard.append((done, total)))
+    told_of = import_frontpages(tmp_path / "clone", out, lambda done, total: heard.append((done, total)), many=many)
     world = load_frontpages(out, "front")
 
-    assert heard == [(done, 5) for done in range(1, 6)]
+    assert heard == [(done, 4) for done in range(1, 5)]
+    assert told_of == Recorded(4, 2, 4, len(world.target), 2, 0, out.stat().st_size)
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [out.name]
     assert (world.times - BEGIN_S).tolist() == [0, HOUR_S, HOUR_S + 1, 3 * HOUR_S]
     assert (world.source_names, world.host_names) == (
         ("a.example/index", "b.example/sport"),
@@ -233,15 +243,59 @@ def test_a_recording_in_git_becomes_a_file(tmp_path: Path) -> None:
     assert [told(world, 1, at) for at in range(4)] == [[q], [], [], [x, q]]
 
 
-def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
-    """An empty folder, an empty repository, and one without the layout: each is told apart from a recording."""
+def test_a_clock_that_runs_ahead_once_moves_its_own_snapshot_only(tmp_path: Path) -> None:
+    """The snapshot takes its place between its neighbours, and those after it keep their times."""
     pygit2 = pytest.importorskip("pygit2", reason='pip install "vedette[lab]"')
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(UsageError, match="no git repository"):
-        import_frontpages(tmp_path / "folder", tmp_path / "out.npz")
     repository = pygit2.init_repository(str(tmp_path / "clone"))
-    for _ in range(2):
-        with pytest.raises(UsageError, match="name a clone of the recording"):
-            import_frontpages(tmp_path / "clone", tmp_path / "out.npz")
-        commit(repository, BEGIN_S, {"docs/snapshots": b"a file, not a folder"})
-    assert not (tmp_path / "out.npz").exists()
+    for number, hours in enumerate([0, 1, 100_000, 3, 4]):
+        files = {"docs/snapshots/a.example/index.json": scrape(str(number), "x")}
+        commit(repository, BEGIN_S + hours * HOUR_S, files)
+    import_frontpages(tmp_path / "clone", tmp_path / "front.npz")
+    times = load_frontpages(tmp_path / "front.npz", "front").times - BEGIN_S
+    assert times.tolist() == [0, HOUR_S, HOUR_S + 1, 3 * HOUR_S, 4 * HOUR_S]
+
+
+def test_objects_that_a_clone_lacks_are_counted(tmp_path: Path) -> None:
+    """A scrape whose content is not there brings nothing, and the rest is read."""
+    repository = recording(tmp_path / "clone")
+    lost = str(repository.revparse_single("HEAD:docs/snapshots/b.example/sport.json").id)
+    (tmp_path / "clone" / "objects" / lost[:2] / lost[2:]).unlink()
+    found = import_frontpages(tmp_path / "clone", tmp_path / "front.npz")
+    assert (found.missing, found.failed) == (1, 3)
+    assert load_frontpages(tmp_path / "front.npz", "front").ok.tolist()[-1] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"7", b'{"articles": 1}', b'{"articles": [1, {"url": []}]}', b"[" * 10**5]
+)
+def test_a_scrape_that_is_not_as_it_should_be_shows_nothing(body: bytes) -> None:
+    """Whatever a file holds, reading it does not fail."""
+    assert shown(body) == b""
+
+
+def test_any_text_may_be_an_address() -> None:
+    """JSON can spell what UTF-8 cannot: such an address is one like others."""
+    assert len(shown(b'{"articles": [{"url": "\\ud800"}, {"url": "a"}]}')) == 2 * MARK.itemsize
+
+
+def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
+    """A missing folder, an empty one, an empty repository, one without the layout: each is told apart."""
+    pygit2 = pytest.importorskip("pygit2", reason='pip install "vedette[lab]"')
+    out = tmp_path / "out.npz"
+    (tmp_path / "folder").mkdir()
+    for name, said in [("absent", "no such repository"), ("folder", "as a git repository")]:
+        with pytest.raises(UsageError, match=said):
+            import_frontpages(tmp_path / name, out)
+    repository = pygit2.init_repository(str(tmp_path / "clone"))
+    with pytest.raises(UsageError, match="is empty"):
+        import_frontpages(tmp_path / "clone", out)
+    commit(repository, BEGIN_S, {"docs/snapshots": b"a file, not a folder"})
+    with pytest.raises(UsageError, match="name a clone of the recording"):
+        import_frontpages(tmp_path / "clone", out)
+    assert not out.exists()
+
+
+def test_where_nothing_can_be_written_nothing_is_read(tmp_path: Path) -> None:
+    """Reading takes long, so a folder that is not there is said at once."""
+    with pytest.raises(UsageError, match="a folder that is there"):
+        import_frontpages(tmp_path / "whatever", tmp_path / "absent" / "front.npz")

@@ -12,8 +12,8 @@ from vedette.lab.corpus import corpus_of
 from vedette.lab.metrics.impact import Sketch, impact_of, page_impacts, worst_case_impact
 from vedette.lab.query_files import queries_of
 from vedette.lab.scoring import InLinks
-from vedette.lab.viewing import among_first, visibility
 from vedette.lab.workload import Workload, workload_of
+from vedette.viewing import among_first, visibility
 
 FREQUENCY = 7.0
 

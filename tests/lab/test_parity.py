@@ -3,20 +3,33 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
+from tests.ring.memory_web import Drive, MemoryWeb, rules_for
+from tests.ring.memory_web import page as served
 from tests.search_runs import page, small_web, up
 from tests.tree_runs import patiently
 
 from vedette.lab.parity import Difference, differences, replay
 from vedette.lab.worlds.own_crawl import live_history
+from vedette.live.commands import Call
 from vedette.live.decision_log import DECISIONS
+from vedette.live.supervisor import ask_keeper
+from vedette.ring.ports import Gained
+from vedette.ring.schedule import Schedule
 from vedette.ring.witness import Decision, read_decision, written
 
 HOME = "http://a.test/"
+STAGES = ("fetched", "asked", "gained")
 
 
 def decisions_of(log: Path) -> list[Decision]:
     """Those of whole lines."""
     return [found for line in log.read_text().splitlines() if (found := read_decision(line))]
+
+
+def has_learned(decision: Decision) -> bool:
+    """Whether it is about the gain of a page that was fetched again."""
+    return decision.stage == "refresh/gained" and not all(decision.facts["first_fetch"])
 
 
 def test_a_crawl_replayed(tmp_path: Path) -> None:
@@ -30,9 +43,13 @@ def test_a_crawl_replayed(tmp_path: Path) -> None:
         seen = len(web.visited(HOME))
         patiently(lambda: len(web.visited(HOME)) >= seen + 2, 20.0)
         patiently(lambda: log.exists() and log.read_text().count("due_s") > 1)
+        web.pages[f"{HOME}0"] = page("Page 0", "nothing is as it was before")
+        ask_keeper(tmp_path / "data", Call("fetch", {"urls": [f"{HOME}0"]}), 20.0)
+        patiently(lambda: any(has_learned(one) for one in decisions_of(log)), 20.0)
     decisions = decisions_of(log)
-    assert {one.stage for one in decisions} == {"order", "refresh"}
-    assert any(not all(one.facts["first_fetch"]) for one in decisions if one.stage == "refresh")
+    assert {one.stage for one in decisions} == {"order", "refresh", *(f"refresh/{each}" for each in STAGES)}
+    for stage in ("refresh", "refresh/fetched"):
+        assert any(not all(one.facts["first_fetch"]) for one in decisions if one.stage == stage)
     assert replay(log) is None
     history = live_history(tmp_path / "data")
     assert {*pages} <= {*history.urls}
@@ -41,6 +58,25 @@ def test_a_crawl_replayed(tmp_path: Path) -> None:
     assert len(versions) == 2
     assert "it has changed" in history.texts.text(int(versions[1]))
     assert [history.urls[one] for one in history.links_of(int(versions[1]))] == [f"{HOME}0"]
+
+
+@pytest.mark.parametrize("policy", ["expected-gain", "nutch", "uniform"])
+def test_weeks_of_refreshing_replayed(policy: str) -> None:
+    """Whatever kind of memory a policy has, each of its batches is made again to the bit, from the log alone."""
+    decisions: list[Decision] = []
+    web = MemoryWeb({f"{HOME}start": served("/a", "/b"), f"{HOME}a": served(title="a"), f"{HOME}b": served(title="b")})
+    schedule = Schedule(recrawl=True, witness=decisions.append)
+    drive = Drive(web, rules_for(f"{HOME}start", recrawl=True, refresh=policy), schedule=schedule).begin()
+    drive.run(20 * 86_400.0)
+    row = drive.pages()[f"{HOME}a"]
+    drive.keeper.gained([Gained(row.id, row.fetched_s, 0.5, 2.0)], drive.now_s)
+    again = [read_decision(written(one)) for one in decisions]
+    assert {f"refresh/{each}" for each in STAGES} <= {one.stage for one in decisions}
+    assert sum(one.stage == "refresh/fetched" for one in decisions) > 5
+    assert differences(again) is None
+    (last,) = [one for one in again if one is not None and one.stage == "refresh/asked"][-1:]
+    due_s = [at_s + 1.0 for at_s in last.outcome["due_s"]]  # type: ignore[operator]  # it is a column of numbers
+    assert differences([last._replace(outcome={"due_s": due_s})]) == Difference(0, "refresh/asked", "due_s", 0)
 
 
 def refresh_decision() -> Decision:

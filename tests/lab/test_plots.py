@@ -97,3 +97,29 @@ def test_one_budget_is_drawn_as_rows() -> None:
 def test_it_reads_in_light_and_dark() -> None:
     """Colours have two sets, and the reader's system chooses."""
     assert "prefers-color-scheme: dark" in draw(Plot("t", "x", "y", "", []))
+
+
+def numbers_below(plot: str) -> list[str]:
+    """What is written below the axis, from left to right."""
+    root = ET.fromstring(plot)  # noqa: S314 - our own text
+    written = [each for each in root.iter(f"{SVG}text") if each.attrib.get("text-anchor") == "middle"]
+    return [each.text or "" for each in written][:-1]
+
+
+def test_what_is_counted_has_whole_numbers_below() -> None:
+    """Tenths 0 to 9 are not marked at 2.5."""
+    tenths = Series("default", [Dot(place, 1) for place in range(10)])
+    assert numbers_below(draw(Plot("t", "tenth", "y", "", [tenths]))) == [str(place) for place in range(10)]
+    hours = Series("default", [Dot(place, 1) for place in range(168)])
+    assert numbers_below(draw(Plot("t", "hour", "y", "", [hours]))) == ["0", "50", "100", "150"]
+
+
+def test_zero_stands_beside_ages_that_are_far_apart() -> None:
+    """Ages of an hour to a thousand days share the room evenly, though there is no factor from 0 to an hour."""
+    ages = [0.0, 0.04, 0.4, 4.0, 40.0, 400.0]
+    plot = draw(Plot("t", "age", "y", "", [Series("default", [Dot(age, 1) for age in ages])]))
+    assert numbers_below(plot)[0] == "0"
+    across = [float(x) for x in re.findall(r"[ML]([\d.]+) [\d.]+", plot.split("<path d=")[1].split("/>")[0])]
+    gaps = [later - earlier for earlier, later in pairwise(across)]
+    assert gaps[1:] == pytest.approx([gaps[1]] * 4, abs=0.2)
+    assert 0 < gaps[0] < gaps[1]

@@ -17,9 +17,9 @@ from vedette.lab.quality_change import delta_q_a, delta_q_exact, exact_curve, hi
 from vedette.lab.quality_gains import slot_gains
 from vedette.lab.query_files import queries_of, single_terms
 from vedette.lab.scoring import Boolean, InLinks, Scoring, in_links, text_scoring
-from vedette.lab.viewing import visibility, visibility_sum
 from vedette.lab.visitors.interests import zipf
 from vedette.lab.workload import Ties, Workload, slot_scores, workload_of
+from vedette.viewing import visibility, visibility_sum
 
 NONE = -1
 FIRST, SECOND, THIRD = 1.0, 2**-1.5, 3**-1.5  # how probably the results at these ranks are viewed

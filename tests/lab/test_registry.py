@@ -35,7 +35,7 @@ def test_every_experiment_says_what_its_numbers_mean(name: str) -> None:
 def test_policies_are_found_by_their_published_names() -> None:
     """A stage's policies are those of its folder, and default is the one that runs live."""
     assert {"nutch", "fixed"} <= set(policies("refresh"))
-    assert policy_named("refresh", "default") is policy_named("refresh", "nutch")
+    assert policy_named("refresh", "default") is policy_named("refresh", "expected-gain")
     assert policies("facts") == {}
 
 

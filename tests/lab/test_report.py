@@ -12,8 +12,8 @@ from tests.lab.lab_modules import EXPERIMENT, written
 from vedette.errors import UsageError
 from vedette.lab.experiment import Cell, Experiment, Span
 from vedette.lab.registry import experiment_named
-from vedette.lab.report import Run, read_run, write_report
-from vedette.lab.rows import Row
+from vedette.lab.report import OWN_CRAWL, Run, read_run, write_report
+from vedette.lab.rows import Row, write_rows
 from vedette.lab.summary import comparisons, tables
 
 TINY = "tiny_reports:EXPERIMENT"
@@ -160,3 +160,70 @@ def test_a_run_that_is_not_finished_is_refused(tmp_path: Path) -> None:
     (tmp_path / "command").write_text("vedette lab run x")
     with pytest.raises(UsageError, match="again"):
         read_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("manifest.json", b"{"),
+        ("manifest.json", b"\xff"),
+        ("manifest.json", b"[]"),
+        ("manifest.json", b'{"command": "x", "versions": [], "worlds": {}}'),
+        ("rows.parquet", b""),
+        ("rows.parquet", b"PAR1 torn"),
+    ],
+)
+def test_a_damaged_run_is_refused_in_words(tmp_path: Path, file: str, content: bytes) -> None:
+    """Whatever became of its files, it is said how to get a run that can be read."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    write_rows([row("random", 1, 0.1)], ["freshness"], folder / "rows.parquet")
+    (folder / "manifest.json").write_text(json.dumps(run_of([]).manifest))
+    assert read_run(folder).rows == [row("random", 1, 0.1)]
+    (folder / file).write_bytes(content)
+    with pytest.raises(UsageError, match="run its command again"):
+        read_run(folder)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_report_needs_a_folder(tmp_path: Path) -> None:
+    """Where a file is in the way, it is said, and the file stays."""
+    (tmp_path / "file").write_text("mine")
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(UsageError, match="name another folder"):
+            write_report([run_of([row("random", 1, 0.1)])], place)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.usefixtures("tiny")
+def test_one_number_is_no_figure(tmp_path: Path) -> None:
+    """A single value, or the same one for all policies, stands in the table and is not drawn."""
+    write_report([run_of([row("random", 1, 0.1), row("default", 1, 0.1)])], tmp_path / "one")
+    assert [path.name for path in (tmp_path / "one").glob("*.svg")] == []
+    write_report([run_of([row("random", 1, 0.1), row("default", 1, 0.2)])], tmp_path / "two")
+    assert [path.name for path in (tmp_path / "two").glob("*.svg")] != []
+
+
+@pytest.mark.usefixtures("tiny")
+def test_what_a_crawl_of_ones_own_cannot_say_is_said(tmp_path: Path) -> None:
+    """Whoever reads a page about a live world is told what its births and changes are; others are not."""
+    for world in ("live:mine", "made:tiny"):
+        run = run_of([row("random", 1, 0.1)])
+        write_report([run._replace(manifest={**run.manifest, "worlds": {world: "ab"}})], tmp_path / world[:4])
+    (mine,) = (tmp_path / "live").glob("*.md")
+    (made,) = (tmp_path / "made").glob("*.md")
+    assert OWN_CRAWL in mine.read_text()
+    assert OWN_CRAWL not in made.read_text()
+
+
+def test_an_interval_that_an_experiment_tells_is_drawn(tmp_path: Path) -> None:
+    """Where seeds have no part in a number, its own ends are shown as its line."""
+    cell = Cell("importance", "live:mine", "pagerank", 10.0, 1)
+    told = {"spearman": 0.5, "spearman_low": 0.4, "spearman_high": 0.7}
+    rows = [Row(cell, told), Row(cell._replace(policy="in-links"), {**told, "spearman": 0.6})]
+    write_report([run_of(rows)], tmp_path)
+    ends = re.findall(
+        r'<line x1="([\d.]+)" x2="([\d.]+)"', (tmp_path / "lab-importance-live-mine-spearman-by-policy.svg").read_text()
+    )
+    assert len(ends) == 2
+    assert all(float(low) < float(high) for low, high in ends)

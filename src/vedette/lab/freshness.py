@@ -29,7 +29,10 @@ class Fresh(NamedTuple):
 
 
 class Freshness:
-    """Takes in for how long copies were held; all pages that live between two times are known from birth on."""
+    """Takes in for how long copies were held; all pages that live between two times are known from birth on.
+
+    Copies may be held from before the first of these times: what was then does not count, but age goes on from there.
+    """
 
     def __init__(self, history: History, begin_s: float, end_s: float) -> None:
         self._history = history
@@ -86,20 +89,21 @@ class Freshness:
         return Fresh(self._fresh / self._peopled_s, self._aged / self._peopled_s / DAY_S)
 
     def _weight(self, at_s: Floats) -> Floats:
-        """W: the integral of dt / N(t) from the begin."""
-        at = at_s - self._begin_s
+        """W: the integral of dt / N(t) from the begin; nothing before it."""
+        at = np.maximum(at_s - self._begin_s, 0.0)
         knot = np.searchsorted(self._knots_s, at, side="right") - 1
         weight: Floats = self._w[knot] + (at - self._knots_s[knot]) * self._share[knot]
         return weight
 
     def _moment(self, stale_s: Floats, end_s: Floats) -> Floats:
-        """The integral of (t - stale) dt / N(t) from stale to end."""
+        """The integral of (t - stale) dt / N(t) from stale, or from the begin, to end."""
         first, last = (at - self._begin_s for at in (stale_s, end_s))
         weight = self._weight(end_s) - self._weight(stale_s)
         moment: Floats = self._first_moment(last) - self._first_moment(first) - first * weight
         return moment
 
     def _first_moment(self, at: Floats) -> Floats:
+        at = np.maximum(at, 0.0)
         knot = np.searchsorted(self._knots_s, at, side="right") - 1
         moment: Floats = self._v[knot] + (at**2 - self._knots_s[knot] ** 2) / 2 * self._share[knot]
         return moment

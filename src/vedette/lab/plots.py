@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import xxhash
 
-from vedette.lab.scales import Axis, axis_of, said, x_axis
+from vedette.lab.scales import NEAREST, WIDE, Axis, axis_of, said, x_axis
 
 __all__ = ["Dot", "Plot", "Series", "draw"]
 
@@ -25,6 +25,7 @@ LINE = 18  # between two lines of text
 FIRST_BAR = 24
 CHARACTER = 7.5  # about as wide as one is at 13 px
 COLOURS = 6
+BELOW_LEAST = 2.5  # how many times smaller than the least place zero seems, where steps are factors
 
 # Colours that can be told apart without seeing red or green; each pair is light and dark.
 _STYLE = """\
@@ -108,7 +109,7 @@ def _description(plot: Plot) -> str:
 
 def _lines(plot: Plot, series: Sequence[Series]) -> str:
     dots = [dot for each in series for dot in each.dots]
-    across = x_axis([dot.x for dot in dots], LEFT, WIDTH - RIGHT)
+    across = _to_the_right(sorted(frozenset(float(dot.x) for dot in dots)))
     up = axis_of(_all_values(dots), plot.unit, HEIGHT - BOTTOM, TOP)
     tones = _tones(series)
     labels = _apart([up.place(each.dots[-1].y) for each in series], TOP, HEIGHT - BOTTOM)
@@ -121,14 +122,34 @@ def _lines(plot: Plot, series: Sequence[Series]) -> str:
     return words + _grid(across, up, plot) + "".join(drawn)
 
 
+def _to_the_right(places: Sequence[float]) -> Axis:
+    """The axis of what was chosen: numbers that are counted have whole ones below; zero has room beside factors.
+
+    >>> _to_the_right([0.0, 1.0, 2.0, 3.0]).ticks
+    (0.0, 1.0, 2.0, 3.0)
+    >>> axis = _to_the_right([0.0, 0.1, 1.0, 10.0, 100.0])
+    >>> axis.ticks, axis.place(0.0) == LEFT, axis.place(0.1) > LEFT
+    ((0.0, 0.1, 1.0, 10.0, 100.0), True, True)
+    """
+    if places[0] == 0.0 and places[-1] - places[-2] >= WIDE * places[1]:
+        axis = x_axis([places[1] / BELOW_LEAST, *places[1:]], LEFT, WIDTH - RIGHT)
+        ticks = [tick for tick in axis.ticks if axis.place(tick) - LEFT >= NEAREST]
+        return axis._replace(ticks=(0.0, *ticks))
+    axis = x_axis(places, LEFT, WIDTH - RIGHT)
+    if axis.by_factors or not all(place.is_integer() for place in places):
+        return axis
+    drawn = [axis.place(place) for place in places]
+    is_roomy = all(later - earlier >= NEAREST for earlier, later in pairwise(drawn))
+    return axis._replace(ticks=tuple(places if is_roomy else (tick for tick in axis.ticks if tick.is_integer())))
+
+
 def _all_values(dots: Sequence[Dot]) -> list[float]:
     values = [value for dot in dots for value in (dot.y, dot.low, dot.high)]
     return [value for value in values if math.isfinite(value)]
 
 
 def _grid(across: Axis, up: Axis, plot: Plot) -> str:
-    # A long unit has no room beside the axis; the words above say it, too.
-    unit = plot.unit if len(plot.unit) <= LONGEST_UNIT or plot.unit == "share" else ""
+    unit = _unit_of_ticks(plot)
     ups = (
         f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up.place(tick):.1f}" y2="{up.place(tick):.1f}"/>'
         f'<text x="{LEFT - 8}" y="{up.place(tick) + 4:.1f}" text-anchor="end">{said(tick, unit)}</text>\n'
@@ -142,6 +163,11 @@ def _grid(across: Axis, up: Axis, plot: Plot) -> str:
     middle = (LEFT + WIDTH - RIGHT) / 2
     words = f'<text x="{middle:g}" y="{base + 38}" text-anchor="middle">{_text(_cut(plot.x_words, 480))}</text>\n'
     return "".join(ups) + "".join(rights) + words
+
+
+def _unit_of_ticks(plot: Plot) -> str:
+    """A long unit has no room beside an axis; the words of the plot say it, too."""
+    return plot.unit if len(plot.unit) <= LONGEST_UNIT or plot.unit == "share" else ""
 
 
 def _band(dots: Sequence[Dot], across: Axis, up: Axis) -> str:
@@ -188,9 +214,10 @@ def _bars(plot: Plot, series: Sequence[Series]) -> str:
     wide = min(240.0, 24 + CHARACTER * max((len(each.policy) for each in series), default=0))
     across = axis_of(values, plot.unit, wide, WIDTH - 96)
     bottom = TOP + FIRST_BAR + LINE * 2 * max(len(series), 1) - LINE
+    unit = _unit_of_ticks(plot)
     ticks = (
         f'<line class="grid" x1="{across.place(tick):.1f}" x2="{across.place(tick):.1f}" y1="{TOP}" y2="{bottom}"/>'
-        f'<text x="{across.place(tick):.1f}" y="{bottom + 18}" text-anchor="middle">{said(tick, plot.unit)}</text>\n'
+        f'<text x="{across.place(tick):.1f}" y="{bottom + 18}" text-anchor="middle">{said(tick, unit)}</text>\n'
         for tick in across.ticks
     )
     tones = _tones(series)

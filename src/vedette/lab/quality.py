@@ -3,7 +3,7 @@
     Q(L) = sum_q f_q sum_p I(R(p, A(q, L))) S(W[p], q)   as a share of the same for L = W
 
 A query is answered out of the *local* copies, which may be old: they decide the rank of a page. People view a result
-with the probability of its rank (``vedette.lab.viewing``), and find there what the page says *now*. So
+with the probability of its rank (``vedette.viewing``), and find there what the page says *now*. So
 
 - a page that got better stands too low, one that got worse too high;
 - a page that has died holds its rank, and is worth nothing;
@@ -18,8 +18,8 @@ import numpy as np
 
 from vedette.decide import Floats, Ints
 from vedette.lab.corpus import ranges
-from vedette.lab.viewing import visibility
 from vedette.lab.workload import Ties, Workload, result_lists, slot_scores
+from vedette.viewing import visibility
 
 __all__ = ["Side", "Standing", "ideal", "quality_of", "share_of_ideal", "usefulness"]
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from vedette.decide import Floats, Ints
 from vedette.lab.corpus import ranges
-from vedette.lab.viewing import visibility
 from vedette.lab.workload import Lists, Ties, Workload, result_lists
 from vedette.lab.worlds.history import Bools
+from vedette.viewing import visibility
 
 __all__ = ["slot_gains"]
 

@@ -22,11 +22,17 @@ DAY_S = 86_400.0
 
 
 class QualityOverTime:
-    """Follows a run from its begin to its end; ``shares`` has the quality at each moment that is over."""
+    """Follows a run from its begin to its end; ``shares`` has the quality at each moment that is over and counts.
 
-    def __init__(self, history: History, workload: Workload, begin_s: float, end_s: float) -> None:
+    What is before ``measured_s`` does not count.
+    """
+
+    def __init__(
+        self, history: History, workload: Workload, begin_s: float, end_s: float, measured_s: float | None = None
+    ) -> None:
         self._history = history
-        self._left_s = list(looks_s(begin_s, end_s))[::-1]
+        first_s = begin_s if measured_s is None else measured_s
+        self._left_s = [at_s for at_s in looks_s(begin_s, end_s) if at_s > first_s or at_s == end_s][::-1]
         self._every = np.arange(history.pages)
         self._copy = history.version_at(self._every, begin_s)
         self._live = self._copy.copy()

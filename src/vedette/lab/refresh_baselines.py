@@ -1,4 +1,4 @@
-"""Refresh policies to compare with: every page equally often, in turn or at random."""
+"""A refresh policy to compare with that only the lab can set up: every page equally often, at random times."""
 
 from dataclasses import dataclass
 
@@ -6,45 +6,9 @@ import numpy as np
 
 from vedette.decide import Floats
 from vedette.refresh.known import Known
+from vedette.refresh.policies.uniform import Uniform
 
 __all__ = ["AtRandom", "Uniform"]
-
-
-@dataclass(frozen=True, slots=True)
-class Uniform:
-    """Every page equally often: a page is due again at once, and the budget lets one after the other have its turn.
-
-        due = last_fetch
-
-    Useful as the baseline that anybody can run, and strong: it beats every rule that fetches in proportion to rates of
-    change. Not useful where a budget is larger than what is worth fetching: it spends all of it.
-
-    Reference: J. Cho, H. Garcia-Molina, *Effective Page Refresh Policies for Web Crawlers*, ACM TODS 28(4), 2003.
-
-    >>> from vedette.decide import rng_for
-    >>> no = np.zeros(2, dtype=bool)
-    >>> batch = Known(np.arange(2), np.array([0.0, 90.0]), no, no, np.full(2, np.nan))
-    >>> Uniform().due((), batch, now=90.0, price=0.0, rng=rng_for(1, "refresh")).tolist()
-    [0.0, 90.0]
-    """
-
-    name: str = "uniform"
-
-    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """Nothing is learned, so the state is empty."""
-        return ()
-
-    def observe(self, state: tuple[()], batch: Known, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """What a fetch found changes nothing."""
-        return state
-
-    def due(self, state: tuple[()], batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
-        """At once: the page that waits longest is the most overdue."""
-        return batch.last_fetch_s.copy()
-
-    def reason(self, state: tuple[()], batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
-        """That it is its turn."""
-        return "uniform: pages are fetched in turn"
 
 
 @dataclass(frozen=True, slots=True)

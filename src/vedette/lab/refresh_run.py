@@ -7,30 +7,40 @@ The rules of the game:
 - Decisions are made in batches, one an hour. A batch may make as many fetches as the budget (fetches a day) has grown
   by so far and nobody has spent; more than a day's worth is not saved. Where more pages are due, the most overdue are
   fetched, the older page first among equals. Fetches of a batch are all made at its time.
+- A policy with a price (``priced``) is asked when pages are worth it. The price begins where half of the pages would
+  be due within a round, and moves by what is spent (``vedette.price``). Pages are asked about again and again, some in
+  each batch, since the price moves and so does what is believed of them.
 - A fetch tells whether the page says something else than the copy. It replaces the copy. A page that is found gone is
   let go: an address lives once here.
+- The first part of the time (``warm_up``) is for learning, and is not measured.
 
-The policy sees the world through the batches that it is told, and nothing else.
+The policy sees the world through the batches that it is told, and nothing else. What a fetch brought to search, how
+often pages are seen and how much of a text is new is worked out from copies alone (``Measures``).
 """
 
 from collections.abc import Callable, Iterator
 from math import floor
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from vedette.decide import Due, Floats, Ints, rng_for
+from vedette.decide import Floats, Ints
 from vedette.lab.freshness import Freshness
+from vedette.lab.refresh_minds import Mind, RefreshPolicy, Told, again
 from vedette.lab.worlds.history import FEED, SITEMAP, History
-from vedette.refresh.known import Bools, Known
+from vedette.price import Price
+from vedette.refresh.known import Bools
 from vedette.ring.schedule import is_source
 
-__all__ = ["HOUR_S", "Game", "Outcome", "Plan", "RefreshPolicy", "Seer", "again", "refresh", "sources_of"]
+__all__ = ["HOUR_S", "Game", "Measures", "Outcome", "Plan", "RefreshPolicy", "Seer", "again", "refresh", "sources_of"]
 
 HOUR_S, DAY_S = 3_600.0, 86_400.0
 
-# The state of a policy is its own affair: an array with an element per page, or anything else.
-RefreshPolicy = Due[None, Any, Known, Known]
+# Pages are asked about again so often, in batches; of very many, some at a time, in turn.
+ASKED_EVERY = 6
+ASKED_AT_ONCE = 100_000
+# The price moves when the budget has grown by so many fetches, or by a day's.
+PRICED_AFTER = 8.0
 Decided = Callable[[float, Ints], None]
 
 
@@ -39,6 +49,16 @@ class Seer(Protocol):
 
     def chosen(self, copies: Ints, now_s: float, most: int) -> Ints:
         """The pages to fetch now, ascending, each once. ``copies`` has the version that is held of each; -1: none."""
+
+
+class Measures(Protocol):
+    """What can be measured of copies, for policies that want it."""
+
+    def met(self, pages: Ints, versions: Ints) -> dict[str, Floats]:
+        """These are first copies; columns of ``Known`` that are known of them."""
+
+    def took(self, pages: Ints, before: Ints, after: Ints) -> dict[str, Floats]:
+        """What fetches that replace these copies brought: columns of ``Known``."""
 
 
 class Plan(NamedTuple):
@@ -50,20 +70,30 @@ class Plan(NamedTuple):
     pages: RefreshPolicy
     sources: RefreshPolicy | None = None
     seer: Seer | None = None
+    measures: Measures | None = None
 
 
 class Game(NamedTuple):
-    """From when to when, with how many fetches a day, how often decisions are made, and the seed of lots."""
+    """From when to when, with how many fetches a day, how often decisions are made, and the seed of lots.
+
+    ``warm_up`` is the part of the time that is not measured.
+    """
 
     begin_s: float
     end_s: float
     budget: float
     step_s: float = HOUR_S
     seed: int = 1
+    warm_up: float = 0.0
+
+    @property
+    def measured_s(self) -> float:
+        """From when on it counts."""
+        return self.begin_s + self.warm_up * (self.end_s - self.begin_s)
 
 
 class Outcome(NamedTuple):
-    """What came of it; freshness and age over time, as ``lab.freshness`` has them."""
+    """What came of it; freshness and age over time, as ``lab.freshness`` has them, fetches once it counts."""
 
     freshness: float
     age_d: float
@@ -90,41 +120,10 @@ def sources_of(history: History) -> Bools:
     return lists | np.array([is_source(url, "page") for url in history.urls], np.bool_)
 
 
-def again(
-    policy: RefreshPolicy,
-    state: Any,  # noqa: ANN401 - see above
-    batch: Known,
-    now_s: float,
-    rng: np.random.Generator,
-) -> tuple[Any, Floats]:
-    """What a policy remembers after these fetches, and when it wants each page again; there is no price yet."""
-    after = policy.observe(state, batch, now_s)
-    return after, policy.due(after, batch, now_s, 0.0, rng)
-
-
 def _batches(game: Game) -> Iterator[float]:
     """The time of each batch."""
     for turn in range(1, floor((game.end_s - game.begin_s) / game.step_s) + 1):
         yield game.begin_s + turn * game.step_s
-
-
-class _Mind:
-    """A policy with what it remembers: of an array only the elements of the pages in question are handed over."""
-
-    def __init__(self, policy: RefreshPolicy, pages: int) -> None:
-        self._policy = policy
-        self._state = policy.start(None)
-        if isinstance(self._state, np.ndarray):
-            self._state = np.zeros((pages, *self._state.shape[1:]), self._state.dtype)
-
-    def due(self, pages: Ints, batch: Known, now_s: float, rng: np.random.Generator) -> Floats:
-        """When these pages are due again after what their fetches found."""
-        if isinstance(self._state, np.ndarray):
-            self._state[pages], due_s = again(self._policy, self._state[pages], batch, now_s, rng)
-            return due_s
-        known = Known(pages, batch.last_fetch_s, batch.changed, batch.first_fetch, batch.modified_s)
-        self._state, due_s = again(self._policy, self._state, known, now_s, rng)
-        return due_s
 
 
 class _Run:
@@ -133,21 +132,31 @@ class _Run:
     def __init__(self, history: History, plan: Plan, game: Game) -> None:
         self._history, self._game = history, game
         policies = (plan.pages, plan.sources)
-        self._minds = [_Mind(policy, history.pages) for policy in policies if policy is not None]
-        self._seer = plan.seer
+        self._minds = [Mind(policy, history, game.seed) for policy in policies if policy is not None]
+        self._seer, self._measures = plan.seer, plan.measures
+        self._priced = plan.seer is None and self._minds[0].priced
         self._is_source = sources_of(history) if plan.sources else None
-        self._freshness = Freshness(history, game.begin_s, game.end_s)
+        self._freshness = Freshness(history, game.measured_s, game.end_s)
         self._copy = np.full(history.pages, -1)
         self._since_s = np.zeros(history.pages)
         self._due_s = np.full(history.pages, np.inf)
+        self._gone = np.zeros(history.pages, np.bool_)
         self._born = int(np.searchsorted(history.born_s, game.begin_s, side="right"))
         self._fetches = self._changed = 0
         known = history.alive_at(game.begin_s)
         self._meet(known, history.version_at(known, game.begin_s), np.full(len(known), game.begin_s), game.begin_s)
+        self._turn = 0
+        self._spent, self._priced_s = 0, game.begin_s
+        if self._priced:
+            self._price = Price(self._first_price(known))
+            self._ask_again(known, game.begin_s)
 
     def chosen(self, now_s: float, most: int) -> Ints:
-        """The pages to fetch now: those that are due, the most overdue if there are too many."""
+        """The pages to fetch now: those that are due; if there are too many, what is worth most, or most overdue."""
         self._meet_newborn(now_s)
+        self._turn += 1
+        if self._priced and self._turn % ASKED_EVERY == 0:
+            self._ask_again(self._next_asked(), now_s)
         if self._seer is not None:
             return self._seer.chosen(self._copy, now_s, most)
         due = np.flatnonzero(self._due_s[: self._born] <= now_s)
@@ -155,6 +164,8 @@ class _Run:
             return due
         if most == 0:
             return due[:0]
+        if self._priced and (worth := self._minds[0].worth(due, self._told(due), now_s)) is not None:
+            return np.sort(due[np.argsort(-worth, kind="stable")[:most]])
         due_s = self._due_s[due]
         last_s = np.partition(due_s, most - 1)[most - 1]
         before = due[due_s < last_s]
@@ -163,16 +174,21 @@ class _Run:
 
     def fetch(self, pages: Ints, now_s: float) -> None:
         """Ask for pages, compare, and let the policy say when they are due again."""
+        self._pay(len(pages), now_s)
         if not len(pages):
             return
         version, copy = self._history.version_at(pages, now_s), self._copy[pages]
         gone = version < 0
         changed = gone | (self._history.digest[version] != self._history.digest[copy])
         self._freshness.held(copy, self._since_s[pages], now_s)
-        self._fetches += len(pages)
-        self._changed += int(changed.sum())
+        if now_s > self._game.measured_s:
+            self._fetches += len(pages)
+            self._changed += int(changed.sum())
+        before_s = self._since_s[pages]
         self._copy[pages], self._since_s[pages] = version, now_s
-        self._decide(pages, changed, now_s, first=False)
+        measured = self._measures.took(pages, copy, version) if self._measures else {}
+        self._decide(pages, Told(self._since_s[pages], changed, gone, before_s=before_s, more=measured), now_s)
+        self._gone[pages[gone]] = True
         self._due_s[pages[gone]] = np.inf
 
     def outcome(self) -> Outcome:
@@ -194,11 +210,47 @@ class _Run:
 
     def _meet(self, pages: Ints, version: Ints, since_s: Floats, now_s: float) -> None:
         self._copy[pages], self._since_s[pages] = version, since_s
-        self._decide(pages, np.zeros(len(pages), bool), now_s, first=True)
+        measured = self._measures.met(pages, version) if self._measures else {}
+        none = np.zeros(len(pages), np.bool_)
+        born_s = np.where(self._history.born_s[pages] > self._game.begin_s, self._history.born_s[pages], np.nan)
+        self._decide(pages, Told(since_s, none, none, first=True, more={"born_s": born_s, **measured}), now_s)
 
-    def _decide(self, pages: Ints, changed: Bools, now_s: float, *, first: bool) -> None:
-        count = len(pages)
-        batch = Known(np.arange(count), self._since_s[pages], changed, np.full(count, first), np.full(count, np.nan))
-        rng = rng_for(self._game.seed, f"refresh/{now_s}/{first}")
-        due_s = [mind.due(pages, batch, now_s, rng) for mind in self._minds]
+    def _decide(self, pages: Ints, told: Told, now_s: float) -> None:
+        price = self._price.value if self._priced and not told.first else 1.0
+        due_s = [mind.learned(pages, told, now_s, price) for mind in self._minds]
         self._due_s[pages] = due_s[0] if self._is_source is None else np.where(self._is_source[pages], *due_s[::-1])
+
+    # the price
+
+    def _told(self, pages: Ints) -> Told:
+        """What is known of pages between two fetches."""
+        none = np.zeros(len(pages), np.bool_)
+        return Told(self._since_s[pages], none, none)
+
+    def _first_price(self, known: Ints) -> float:
+        """Where half of the pages would be due within the time in which the budget goes round once."""
+        some = known[:: max(len(known) // 1000, 1)]
+        round_s = self._game.begin_s + max(len(known), 1) / self._game.budget * DAY_S
+        return self._minds[0].price_for(some, self._told(some), self._game.begin_s, round_s)
+
+    def _next_asked(self) -> Ints:
+        """Some of the known pages, in turn."""
+        parts = self._born // ASKED_AT_ONCE + 1
+        pages = np.arange(self._turn // ASKED_EVERY % parts, self._born, parts)
+        return pages[~self._gone[pages] & (self._copy[pages] >= 0)]
+
+    def _ask_again(self, pages: Ints, now_s: float) -> None:
+        if self._is_source is not None:
+            pages = pages[~self._is_source[pages]]
+        if len(pages):
+            self._due_s[pages] = self._minds[0].due(pages, self._told(pages), now_s, self._price.value)
+
+    def _pay(self, fetches: int, now_s: float) -> None:
+        if not self._priced:
+            return
+        self._spent += fetches
+        span_s = now_s - self._priced_s
+        budget = self._game.budget * span_s / DAY_S
+        if budget >= PRICED_AFTER or span_s >= DAY_S:
+            self._price = self._price.after(self._spent, budget, span_s)
+            self._spent, self._priced_s = 0, now_s

@@ -4,6 +4,7 @@ The same is written as JSON, for the console: the lab and what runs live share f
 """
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from vedette.lab.registry import experiment_named, metric_of
 from vedette.lab.rows import Row, read_rows
 from vedette.lab.run_folder import MANIFEST, ROWS
 from vedette.lab.sheets import NAMES, Sheet, sheets, spoken
+from vedette.lab.statistics import Interval
 from vedette.lab.summary import Line, Table, tables
 
 __all__ = ["Run", "read_run", "write_report"]
@@ -24,6 +26,10 @@ MARK = "<!-- Written by vedette lab report: run it again instead of editing this
 MOST_PLOTS = 4  # of a table and world: its first metrics
 MOST_ROWS = 2000  # of a table in JSON
 FORMAT = 1  # of that JSON
+
+OWN_CRAWL = """\
+A world `live:` is what a crawl saw. A page is born there when it was first fetched, changes when that was noticed, and
+never changes if it was fetched once. So such a world tells which policy does better, not how much the web changes."""
 
 
 class Run(NamedTuple):
@@ -62,20 +68,45 @@ def read_run(folder: Path) -> Run:
         going = (folder / "command").is_file()
         how = "run its command again to finish it" if going else "name a folder that vedette lab run has made"
         raise UsageError(f"{folder} holds no finished run: {how}")
-    return Run(folder.name, json.loads((folder / MANIFEST).read_text(encoding="utf-8")), read_rows(folder / ROWS))
+    try:
+        return Run(folder.name, _manifest(folder / MANIFEST), read_rows(folder / ROWS))
+    except (ValueError, OSError) as error:
+        raise UsageError(
+            f"{folder} cannot be read ({_first_line(error)}); remove it and run its command again"
+        ) from error
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    """What a manifest says, if it says what a report needs."""
+    said = json.loads(path.read_text(encoding="utf-8"))
+    kinds = {"command": str, "versions": dict, "worlds": dict}
+    if not isinstance(said, dict) or not all(isinstance(said.get(name), kind) for name, kind in kinds.items()):
+        raise ValueError(f"{MANIFEST} does not say {', '.join(kinds)}")
+    return said
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0][:160]
 
 
 def write_report(runs: Sequence[Run], to: Path) -> list[Path]:
     """A page for each experiment of the runs, its plots, and all of it as JSON; the files that were written.
 
-    No other file is touched. The JSON comes last, whole or not at all: whoever reads it finds the plots that it names.
+    No other file is touched. Each is there whole or as it was; the JSON comes last, so who reads it finds its plots.
     """
     rows = _together(runs)
     written: list[Path] = []
-    to.mkdir(parents=True, exist_ok=True)
+    _make_folder(to)
     for name in dict.fromkeys(row.cell.experiment for row in rows):
         written += _write(_told(name, [row for row in rows if row.cell.experiment == name], runs), to)
     return written
+
+
+def _make_folder(to: Path) -> None:
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{to}: no report can be written there ({error.strerror}); name another folder") from error
 
 
 def _told(name: str, rows: Sequence[Row], runs: Sequence[Run]) -> _Told:
@@ -99,13 +130,18 @@ def _write(told: _Told, to: Path) -> list[Path]:
     page, data = (to / f"lab-{told.slug}.{kind}" for kind in ("md", "json"))
     if page.is_file() and MARK not in page.read_text(encoding="utf-8"):
         raise UsageError(f"{page} was written by a person; name another folder with --to")
-    page.write_text(_page(told), encoding="utf-8")
+    _put(page, _page(told))
     for plot in told.plots:
-        (to / plot.file).write_text(plot.drawing, encoding="utf-8")
-    aside = data.with_name(f"{data.name}.new")
-    aside.write_text(_data(told), encoding="utf-8")
-    aside.replace(data)
+        _put(to / plot.file, plot.drawing)
+    _put(data, _data(told))
     return [page, *(to / plot.file for plot in told.plots), data]
+
+
+def _put(path: Path, text: str) -> None:
+    """A file, whole or as it was: somebody may look at it, or copy it, meanwhile."""
+    aside = path.with_name(f"{path.name}.new")
+    aside.write_text(text, encoding="utf-8")
+    aside.replace(path)
 
 
 def _data(told: _Told) -> str:
@@ -162,6 +198,8 @@ def _origin(told: _Told) -> Iterator[str]:
     yield "\n".join(f"    {command}" for command in told.commands)
     yield f"With {told.versions}. Worlds (what they are made of):"
     yield "\n".join(f"- `{label}` ({mark})" for label, mark in told.worlds)
+    if any(label.startswith("live:") for label, _ in told.worlds):
+        yield OWN_CRAWL
 
 
 def _section(sheet: Sheet) -> Iterator[str]:
@@ -222,19 +260,35 @@ def _drawn(
     for line in table.lines:
         if line.world == world and metric in line.told:
             x, rest = _place(line, table, across)
-            told = line.told[metric]
-            groups.setdefault(rest, {}).setdefault(line.policy, []).append(Dot(x, told.mean, told.low, told.high))
+            groups.setdefault(rest, {}).setdefault(line.policy, []).append(_dot(x, line.told, metric))
     for rest, found in groups.items():
+        if not _is_worth_a_look([dot for dots in found.values() for dot in dots]):
+            continue
         title = ", ".join([f"{spoken(metric)} in {world}", *rest])
         series = [Series(policy, dots) for policy, dots in found.items()]
         yield list(rest), Plot(title, spoken(across or "policy"), meaning.words, meaning.unit, series)
+
+
+def _is_worth_a_look(dots: Sequence[Dot]) -> bool:
+    """One number is no figure, nor is the same one everywhere, unless it has an interval; tables have them."""
+    return any(dot.y != dots[0].y or not math.isnan(dot.low) for dot in dots)
+
+
+def _dot(x: float, told: Mapping[str, Interval], metric: str) -> Dot:
+    """A value with its interval: over hosts or seeds, or else the one that the experiment itself has told."""
+    mean, low, high, _ = told[metric]
+    if math.isnan(low) and f"{metric}_low" in told and f"{metric}_high" in told:
+        low, high = told[f"{metric}_low"].mean, told[f"{metric}_high"].mean
+    return Dot(x, mean, low, high)
 
 
 def _place(line: Line, table: Table, across: str) -> tuple[float, tuple[str, ...]]:
     known = {"budget": line.budget, **dict(zip(table.coordinates, line.at, strict=True))}
     several = len(dict.fromkeys(each.budget for each in table.lines)) > 1
     rest = [
-        f"{spoken(name)} {value:g}" for name, value in known.items() if name != across and (name != "budget" or several)
+        f"{spoken(name)} = {value:g}"
+        for name, value in known.items()
+        if name != across and (name != "budget" or several)
     ]
     return known.get(across, 0.0), tuple(rest)
 

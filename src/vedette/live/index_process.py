@@ -14,6 +14,7 @@ from vedette.live.importance import Ranking
 from vedette.live.indexer import open_indexer
 from vedette.live.renewal import Renewal
 from vedette.live.settings import LiveSettings
+from vedette.live.term_curves import Curving
 
 __all__ = ["run_indexer"]
 
@@ -37,6 +38,7 @@ def run_indexer(settings: LiveSettings) -> int:
         sys.stderr.write(f"vedette: {error}\n")
         return 1
     ranking, renewal = Ranking(), Renewal(settings.folder, settings.clock)
+    curving = Curving(settings.folder, settings.clock)
     try:
         while not stopping:
             if generations.current() != indexer.builder.generation:
@@ -47,6 +49,7 @@ def run_indexer(settings: LiveSettings) -> int:
                 ranking.hurry()
             ranking.step(indexer.builder.table, time.monotonic())
             renewal.step(indexer.builder.table, time.monotonic())
+            curving.step(indexer.builder.table, indexer.builder.gauge.changes, time.monotonic())
             if not indexer.step():
                 time.sleep(LOOK_EVERY_S)  # nothing is new; this is how often we look
         until_s = time.monotonic() + LAST_STEPS_S
@@ -55,5 +58,6 @@ def run_indexer(settings: LiveSettings) -> int:
     finally:
         ranking.close()
         renewal.close()
+        curving.close()
         indexer.close()
     return 0

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from vedette.edges.clock import Clock
+from vedette.edges.gain_book import GainBook
 from vedette.edges.generations import Generations
 from vedette.edges.news_view import NewsView
 from vedette.edges.page_table import PageTable
@@ -16,6 +17,7 @@ from vedette.live.importance import rank
 from vedette.live.indexing import Builder
 from vedette.live.lexicon import FILE as LEXICON
 from vedette.live.lexicon import write_lexicon
+from vedette.live.term_curves import write_curves
 
 __all__ = ["Indexer", "catch_up", "open_indexer", "rebuild"]
 
@@ -32,13 +34,20 @@ MUCH = 0.1
 
 
 class Indexer:
-    """Keeps a generation up to date."""
+    """Keeps a generation up to date; what fetches bring is measured for the one that serves (``gains``)."""
 
-    def __init__(self, folder: Path, clock: Clock, generation: Path, earlier: PageTable | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        clock: Clock,
+        generation: Path,
+        earlier: PageTable | None = None,
+        gains: GainBook | None = None,
+    ) -> None:
         self._clock = clock
         self._view = NewsView(folder)
         self._committed_s = self._ruled_s = 0.0
-        self.builder = Builder(folder, generation, earlier)
+        self.builder = Builder(folder, generation, earlier, gains)
         self._seq = self.builder.book.progress("seq")
         self._rule()
 
@@ -115,7 +124,7 @@ def open_indexer(folder: Path, clock: Clock) -> Indexer:
     if generation is None:
         generation = generations.begin()
         generations.turn_to(generation)
-    return Indexer(folder, clock, generation)
+    return Indexer(folder, clock, generation, gains=GainBook(generations.folder))
 
 
 def catch_up(folder: Path, clock: Clock) -> int:
@@ -131,6 +140,7 @@ def catch_up(folder: Path, clock: Clock) -> int:
     if taken > MUCH * pages or not (generation / LEXICON).exists():
         rank(generation)
         write_lexicon(generation)
+        write_curves(folder, generation, clock.now())
     return pages
 
 
@@ -148,6 +158,7 @@ def rebuild(folder: Path, clock: Clock, progress: Callable[[int, int], None]) ->
         indexer.close()
     rank(indexer.builder.generation)
     write_lexicon(indexer.builder.generation)
+    write_curves(folder, indexer.builder.generation, clock.now())
     generations.turn_to(indexer.builder.generation)
     return found
 

@@ -14,8 +14,8 @@ import xxhash
 
 from vedette.discover.normalize import resolve
 from vedette.discover.scope import SiteIndex
+from vedette.edges.gain_book import GainBook
 from vedette.edges.generations import Generations
-from vedette.edges.index_book import IndexBook
 from vedette.edges.news_view import Known
 from vedette.edges.page_table import PageFacts, PageTable, TableWriter
 from vedette.edges.pdf import PdfReader, PdfText
@@ -28,6 +28,8 @@ from vedette.facts import Failure, Site, fingerprint
 from vedette.index.fields import Entry, access_of, document_of, forms_of, numbers
 from vedette.index.stored import Stored, pack, unpack
 from vedette.index.titles import called
+from vedette.index.watched_terms import NO_WORDS
+from vedette.live.gauging import Fetch, Gauge, NamingBook
 from vedette.ring.concealment import NOTHING_CONCEALED, Concealed
 from vedette.ring.indexing import Standing, left_out
 from vedette.ring.links import Links
@@ -41,16 +43,22 @@ READ_BYTES = 64 << 20
 
 
 class Builder:
-    """The one writer of a generation; ``earlier`` is the one that it will replace."""
+    """The one writer of a generation; ``earlier`` is the one that it will replace.
 
-    def __init__(self, folder: Path, generation: Path, earlier: PageTable | None = None) -> None:
+    What fetches bring is written to ``gains``, where somebody wants to know.
+    """
+
+    def __init__(
+        self, folder: Path, generation: Path, earlier: PageTable | None = None, gains: GainBook | None = None
+    ) -> None:
         self.generations = Generations(folder)
         self._lock = self.generations.hold(generation)
         self._archive = folder / "warc"
         self.generation = generation
         self._writer = open_writer(generation / "tantivy")
         self.table = TableWriter(generation)
-        self.book = IndexBook(generation)
+        self.book = NamingBook(generation)
+        self.gauge = Gauge(self.table, gains)
         self.pending = self.taken = 0
         self._earlier = earlier
         self._ruled: list[Site] = []
@@ -71,8 +79,10 @@ class Builder:
         self._links = Links(self._sites)
 
     def take(self, known: Mapping[int, Known], texts: Mapping[int, bytes], ids: Iterable[int], now_s: float) -> None:
-        """Bring these pages up to date."""
-        for id_ in dict.fromkeys(ids):
+        """Bring these pages up to date. Texts are those that fetches brought."""
+        every = list(dict.fromkeys(ids))
+        self.gauge.remember([id_ for id_ in every if id_ in texts])
+        for id_ in every:
             page = known.get(id_)
             why = "nothing is kept of it" if page is None else self._left_out(page, now_s)
             if page is None or why:
@@ -95,7 +105,11 @@ class Builder:
                 date_s = float(row["born_s"]) if stored.published_s is None else stored.published_s
                 entry = self._entry(id_, stored, int(row["print"]), date_s, private)
                 forms = forms_of(entry)
-                self.table.put_words(id_, numbers(forms))
+                words = numbers(forms)
+                by = self.book.named_by(int(row["print"]))
+                if by is not None:
+                    self.gauge.named(by, Fetch(id_, float(row["fetched_s"])), self.gauge.words_of(id_), words)
+                self.table.put_words(id_, words)
                 self._writer.put(document_of(entry, forms))
                 self.pending += 1
         return len(ids)
@@ -106,6 +120,7 @@ class Builder:
         self._writer.commit()
         self.book.set_progress("seq", seq)
         self.book.commit()
+        self.gauge.commit()
         self.generations.keep_seq(self.generation, seq)
         self.pending = 0
 
@@ -115,6 +130,7 @@ class Builder:
         self._writer.close()
         self.table.close()
         self.book.close()
+        self.gauge.close()
         self._lock.close()
 
     def _left_out(self, page: Known, now_s: float) -> str:
@@ -140,11 +156,15 @@ class Builder:
         return self.table.name(int(self.table.rows[other]["access"])) in {access_of(""), access_of(page.private)}
 
     def _drop(self, id_: int, page: Known | None) -> None:
+        fetch = Fetch(id_, page.fetched_s) if page is not None else None
         if self.table.is_indexed(id_):
+            if fetch is not None and fetch.fetched_s > self.table.rows[id_]["fetched_s"]:
+                self.gauge.fetched(fetch, self.gauge.words_of(id_), NO_WORDS, "gone")
             self._writer.remove(id_)
             self.book.forget(int(self.table.rows[id_]["print"]))
             self.table.drop(id_)
         if page is not None and (page.location or page.canonical):
+            self.book.naming(fetch)
             self.book.lead(fingerprint(page.url), fingerprint(page.location or page.canonical))
 
     def _put(self, page: Known, blob: bytes) -> None:
@@ -165,11 +185,15 @@ class Builder:
         forms = forms_of(entry)
         links = [(fingerprint(url), text) for url, text in page.links]
         prints = np.fromiter((target for target, _ in links), np.int64, len(links))
-        self.table.put(page.id, self._facts(page, date_s, stored), pack(stored), numbers(forms), prints)
+        words, fetch = numbers(forms), Fetch(page.id, page.fetched_s) if blob else None
+        if fetch is not None:
+            self.gauge.fetched(fetch, self.gauge.words_of(page.id), words, "again" if again else "first")
+        self.table.put(page.id, self._facts(page, date_s, stored), pack(stored), words, prints)
         self._writer.put(document_of(entry, forms))
         self.book.know(print_, page.id)
         self.book.lead_nowhere(print_)
         if not page.private:
+            self.book.naming(fetch)
             self.book.name(((target, text) for target, text in links if target != print_), again=again)
 
     def _is_exact_copy(self, page: Known, stored: Stored) -> bool:

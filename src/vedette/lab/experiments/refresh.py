@@ -1,8 +1,9 @@
 """How current are copies under a budget of fetches? Refresh policies on whole histories; rules: ``lab.refresh_run``.
 
-``default`` is what runs live: sources (feeds, sitemaps, home pages) at a fixed pace, everything else by ``nutch``.
-``bound-known`` knows each page's rate of change in hindsight. ``bound-delta-q`` knows what every page says now, and
-fetches what does most for search.
+``default`` is what runs live for all that is no source: ``expected-gain``. The first fifth of the time is for learning,
+and not measured. Where the world has waves (more than 20 pages changed at once), the game is played a second time on
+the same world without them: ``freshness_calm`` and so on. ``bound-known`` knows each page's rate of change in
+hindsight. ``bound-delta-q`` knows what every page says now, and fetches what does most for search.
 
 Where pages have texts, there is the quality of the repository, too: eq. 4.5 at the end of each day, averaged
 (``lab.quality_over_time``), for queries and frequencies as ``lab.asking`` has them. ``queries_from`` says which: 0, the
@@ -17,31 +18,34 @@ from vedette.lab.asking import Asking, asking_of
 from vedette.lab.bounds.delta_q import BoundDeltaQ
 from vedette.lab.bounds.known_rates import bound_known
 from vedette.lab.experiment import Cell, Measured, Metric
+from vedette.lab.measures import measures_for
 from vedette.lab.open_world import open_history
 from vedette.lab.quality_over_time import QualityOverTime
-from vedette.lab.refresh_baselines import AtRandom, Uniform
+from vedette.lab.refresh_baselines import AtRandom
 from vedette.lab.refresh_run import DAY_S, Game, Outcome, Plan, refresh
 from vedette.lab.registry import policy_named
 from vedette.lab.spans import span_s
+from vedette.lab.worlds.calm import has_waves, without_waves
 from vedette.lab.worlds.history import History
-from vedette.refresh.policies.fixed import Fixed
-from vedette.refresh.policies.nutch import Nutch
+from vedette.refresh.policies.uniform import Uniform
 
 __all__ = ["EXPERIMENT", "plan_of", "row_of"]
 
 OWN: Mapping[str, Metric] = {
+    "freshness_calm": Metric("freshness where no page changes by a wave", "share", True),
+    "age_calm": Metric("age where no page changes by a wave", "d", False),
+    "quality_calm": Metric("quality where no page changes by a wave", "share", True),
     "queries": Metric("queries that are asked, for the quality"),
     "queries_from": Metric("0: the TREC Million Query file, by Zipf's law; 1: drawn from the world's own pages"),
 }
 
 
+WARM_UP = 0.2
+
+
 def plan_of(policy: str, history: History, game: Game, asking: Asking | None = None) -> Plan:
     """Who decides, by the name of a policy; one from elsewhere is a place (``package.module:Name``)."""
     match policy:
-        case "default":
-            return Plan(Nutch(), sources=Fixed())
-        case "uniform":
-            return Plan(Uniform())
         case "random":
             known = len(history.alive_at(game.begin_s))
             return Plan(AtRandom(mean_s=max(known, 1) / game.budget * DAY_S))
@@ -50,7 +54,8 @@ def plan_of(policy: str, history: History, game: Game, asking: Asking | None = N
         case "bound-delta-q":
             return Plan(Uniform(), seer=_bound_delta_q(history, asking))
         case _:
-            return Plan(policy_named("refresh", policy))
+            named = policy_named("refresh", policy)
+            return Plan(named, measures=measures_for(named, history, asking))
 
 
 def _bound_delta_q(history: History, asking: Asking | None) -> BoundDeltaQ:
@@ -67,13 +72,32 @@ def row_of(history: History, policy: str, game: Game, asking: Asking | None) -> 
     plan = plan_of(policy, history, game, asking)
     if asking is None:
         return _numbers(refresh(history, plan, game))
-    watch = QualityOverTime(history, asking.workload, game.begin_s, game.end_s)
+    watch = QualityOverTime(history, asking.workload, game.begin_s, game.end_s, game.measured_s)
     numbers = _numbers(refresh(history, plan, game, watch.decided))
     return numbers | {
         "quality": watch.mean(),
         "queries": float(asking.workload.queries),
         "queries_from": float(asking.queries_from),
     }
+
+
+def calm_row(history: History, policy: str, game: Game) -> Measured:
+    """The same game where there are no waves; nothing where there are none anyway."""
+    if not has_waves(history):
+        return {}
+    calm = _calm_of(history)
+    row = row_of(calm, policy, game, asking_of(calm, game.begin_s, game.end_s, game.seed))
+    return {f"{name}_calm": row[name] for name in ("freshness", "age", "quality") if name in row}
+
+
+_calm: list[tuple[History, History]] = []
+
+
+def _calm_of(history: History) -> History:
+    """The world without waves, made once: texts that were read stay read."""
+    if not _calm or _calm[0][0] is not history:
+        _calm[:] = [(history, without_waves(history))]
+    return _calm[0][1]
 
 
 def _numbers(outcome: Outcome) -> dict[str, float]:
@@ -93,7 +117,10 @@ class Refresh:
     about: str = "How current are copies under a budget of fetches a day?"
     worlds: tuple[str, ...] = ("git", "made", "live")
     metrics: tuple[str, ...] = ("freshness", "age", "quality", "changed_per_fetch", "fetches", *OWN)
-    policies: tuple[str, ...] = ("default", "nutch", "fixed", "uniform", "random", "bound-known", "bound-delta-q")
+    policies: tuple[str, ...] = (
+        *("default", "uniform", "nutch", "stormcrawler", "freshness", "lambdacrawl", "sbr", "ebr", "user-centric"),
+        *("greedy-c1", "greedy-c2", "n-day", "fixed", "random", "bound-known", "bound-delta-q"),
+    )
     budgets: tuple[float, ...] = (50.0, 200.0, 1000.0)
     of_texts: tuple[str, ...] = ("bound-delta-q",)
     figures: tuple[tuple[str, str], ...] = ()
@@ -107,8 +134,9 @@ class Refresh:
         """One row."""
         history = open_history(cell.world)
         begin_s, end_s = span_s(cell.span, history.begin_s, history.end_s)
-        game = Game(begin_s, end_s, cell.budget, seed=cell.seed)
-        return [row_of(history, cell.policy, game, asking_of(history, begin_s, end_s, cell.seed))]
+        game = Game(begin_s, end_s, cell.budget, seed=cell.seed, warm_up=WARM_UP)
+        row = row_of(history, cell.policy, game, asking_of(history, begin_s, end_s, cell.seed))
+        return [{**row, **calm_row(history, cell.policy, game)}]
 
 
 EXPERIMENT = Refresh()

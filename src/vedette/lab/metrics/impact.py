@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.decide import Floats, Ints
-from vedette.lab.viewing import Visibility, among_first, visibility
 from vedette.lab.workload import Ties, Workload, result_lists, slot_scores
 from vedette.lab.worlds.history import Bools
+from vedette.viewing import Visibility, among_first, visibility
 
 __all__ = ["Sketch", "impact_of", "page_impacts", "worst_case_impact"]
 

@@ -6,8 +6,9 @@ it gone. So changes are as late as they can be, several between two fetches are 
 between was never there. Copies look fresher in such a history than they were; policies can be compared on it, absolute
 numbers cannot be taken from it.
 
-What retention has let go of is missing. A page that answered again after it was gone counts as never gone
-(``missing`` counts those, and answers that cannot be read). Links are those to pages that are in the history.
+It ends with the last answer that was kept. What retention has let go of is missing. A page that answered again after it
+was gone counts as never gone (``missing`` counts those, and answers that cannot be read). Links are those to pages that
+are in the history.
 """
 
 from collections.abc import Iterator, Sequence
@@ -75,10 +76,11 @@ def live_history(folder: Path) -> History:
     """The past of a data folder's crawl, as far as it is known; the folder may be in use."""
     with open_view(folder) as view:
         sites = tuple(row.site for row in view.book.sites())
-    lives, missing = _lives(_answers(folder), sites)
+    answers = _answers(folder)
+    lives, missing = _lives(answers, sites)
     if not lives:
         raise UsageError(f"{folder} has no archived pages; crawl first")
-    return _history(folder.name, lives, missing)
+    return _history(folder.name, lives, missing, end_s=answers[-1].fetched_s)
 
 
 def _answers(folder: Path) -> list[Record]:
@@ -135,17 +137,16 @@ def _old(answer: Record) -> Old:
     return Old(answer.url, answer.fetched_s, answer.status, answer.headers, answer.payload, answer.file)
 
 
-def _history(name: str, lives: Sequence[_Life], missing: int) -> History:
+def _history(name: str, lives: Sequence[_Life], missing: int, end_s: float) -> History:
     pages = {life.url: number for number, life in enumerate(lives)}
     hosts = list(dict.fromkeys(origin_of(life.url).host for life in lives))
     numbers = {host: number for number, host in enumerate(hosts)}
     versions = [version for life in lives for version in life.versions]
     links = list(_linked(versions, pages))
-    ends_s = [life.died_s for life in lives if life.died_s < inf]
     return History(
         name=f"live:{name}",
         begin_s=lives[0].versions[0].at_s,
-        end_s=max([version.at_s for version in versions] + ends_s),
+        end_s=end_s,
         urls=tuple(pages),
         site=np.array([numbers[origin_of(life.url).host] for life in lives]),
         kind=np.array([life.kind for life in lives], np.uint8),

@@ -1,0 +1,143 @@
+"""How near to the best are plans of five days for a million pages, how long do they take, and are small ones exact?
+
+First small sets of pages, drawn at random, for two, three and four days: our own exact solver, the flow for two days
+and HiGHS must find plans of the same cost, and the certified bound must lie below. Without scipy this is left out.
+Then a million pages, half without memory and half with age chains: equal costs and unequal ones, at several budgets.
+Seconds are of processor time; memory is the most that the process had. The bench fails where two exact solvers differ,
+or where a gap is a thousandth or more. The last line is one JSON object.
+
+    python bench/plans.py [--pages N] [--days N] [--sets N] [--budgets PART_OF_PAGES_A_DAY ...]
+"""
+
+import argparse
+import json
+import resource
+import sys
+from importlib.util import find_spec
+from time import process_time
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.decide import Floats, rng_for
+from vedette.lab.plans_exact import solve_plans
+from vedette.refresh.ageing import AgeChain
+from vedette.refresh.plans import best_plans, best_two_days, certified_plans, memoryless_outlook, outlook_of, plan_costs
+from vedette.refresh.plans.two_days import cost_of
+from vedette.refresh.renewal import TwoStage
+
+WIDEST_GAP = 1e-3
+DISCOUNT = 0.95
+CHAINS = 100
+SAME = 1e-6
+
+
+class Line(NamedTuple):
+    """A row of the table."""
+
+    budget: float
+    costs: str
+    seconds: float
+    gap: float
+    gap_of_saved: float
+
+    def __str__(self) -> str:
+        return f"{self.budget:>8.0%} {self.costs:>9} {self.seconds:>9.1f} {self.gap:>12.2e} {self.gap_of_saved:>14.2e}"
+
+
+def small_set(number: int) -> tuple[Floats, tuple[int, ...]]:
+    """Up to twelve pages with chains of their own, and the budgets of two, three or four days."""
+    rng = rng_for(number, "bench/plans/small")
+    days, pages = 2 + number % 3, int(rng.integers(1, 13))
+    columns = [
+        plan_costs(outlook_of(AgeChain(rng.random(5) ** 2), rng.integers(0, 5, 1), rng.integers(1, 6, 1), days), 0.9)
+        for _ in range(pages)
+    ]
+    return np.hstack(columns), tuple(rng.integers(0, 4, days).tolist())
+
+
+def wrong_sets(sets: int) -> int:
+    """How many small sets have two optima, or a bound above the optimum."""
+    wrong = 0
+    for number in range(sets):
+        costs, budgets = small_set(number)
+        limits = np.array(budgets, np.float64)
+        solved, ours = solve_plans(costs, limits).cost, cost_of(costs, best_plans(costs, budgets))
+        found = [ours, certified_plans(costs, limits).bound]
+        if len(budgets) == 2:
+            found.append(cost_of(costs, best_two_days(costs, (budgets[0], budgets[1]))))
+        wrong += not (found[1] <= solved + SAME and all(abs(each - solved) <= SAME for each in (found[0], *found[2:])))
+    return wrong
+
+
+def table(pages: int, days: int) -> Floats:
+    """What every plan costs each of many pages; a row for each plan, which is what takes the memory."""
+    rng = rng_for(1, "bench/plans/large")
+    half = pages // 2
+    reset, steps = np.minimum(rng.lognormal(-3, 1.5, half), 0.99), rng.geometric(0.1, pages)
+    parts = [plan_costs(memoryless_outlook(reset, steps[:half], days), DISCOUNT)]
+    rates = np.exp(rng.normal(-1.5, 1.0, (CHAINS, 2)))
+    for number, rows in enumerate(np.array_split(np.arange(half, pages), CHAINS)):
+        chain = TwoStage(*rates[number].tolist()).chain(1.0, last_age=30)
+        seen_for = np.minimum(steps[rows], 30)
+        parts.append(plan_costs(outlook_of(chain, rng.integers(0, 31, len(rows)), seen_for, days), DISCOUNT))
+    return np.hstack(parts)
+
+
+def measured(costs: Floats, budget: float, look_cost: Floats | None, days: int) -> Line:
+    """One run: plans within a daily budget that is a part of what looking at all pages takes."""
+    everything = costs.shape[1] if look_cost is None else float(look_cost.sum())
+    started = process_time()
+    found = certified_plans(costs, np.full(days, budget * everything), look_cost)
+    seconds = process_time() - started
+    saved = float(costs[0].sum()) - found.cost
+    name = "equal" if look_cost is None else "unequal"
+    return Line(budget, name, seconds, found.gap, (found.cost - found.bound) / saved)
+
+
+def main() -> int:
+    """Small sets, then the large one."""
+    asked = _asked()
+    sets, wrong = (asked.sets if find_spec("scipy") else 0), 0
+    if sets:
+        started = process_time()
+        wrong = wrong_sets(sets)
+        print(f"{sets:,} small sets against HiGHS: {wrong} differ, {process_time() - started:.0f} s")
+    else:
+        print("small sets: left out, as scipy is not here")
+    started = process_time()
+    costs = table(asked.pages, asked.days)
+    made_s = process_time() - started
+    print(f"{asked.pages:,} pages, {asked.days} days: a table of {len(costs)} plans in {made_s:.1f} s")
+    print(f"{'budget':>8} {'costs':>9} {'seconds':>9} {'gap':>12} {'gap of saved':>14}")
+    look_cost = rng_for(1, "bench/plans/costs").lognormal(0, 0.7, asked.pages)
+    lines = []
+    for budget in asked.budgets:
+        for taken in (None, look_cost):
+            lines.append(measured(costs, budget, taken, asked.days))
+            print(lines[-1], flush=True)
+    told = {
+        "pages": asked.pages,
+        "days": asked.days,
+        "gap": max(line.gap for line in lines),
+        "gap_of_saved": max(line.gap_of_saved for line in lines),
+        "seconds": round(max(line.seconds for line in lines), 1),
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "small_sets": sets,
+        "small_sets_wrong": wrong,
+    }
+    print(json.dumps(told))
+    return int(wrong > 0 or told["gap"] >= WIDEST_GAP)
+
+
+def _asked() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--pages", type=int, default=1_000_000)
+    parser.add_argument("--days", type=int, default=5)
+    parser.add_argument("--sets", type=int, default=1_000)
+    parser.add_argument("--budgets", type=float, nargs="+", default=[0.03, 0.1, 0.3])
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""What fetches brought to the quality of search, as the indexer measured it: a list from which the keeper learns.
+
+index/gains.db   beside the generations, so that a new generation goes on with the same list
+
+The indexer is its only writer. The keeper remembers in the state how far it has read (``seq``), and asks for what came
+since; nothing is dropped by asking, and two may read. The list is bounded: when there are too many, the oldest go.
+
+Numbers begin with the moment at which the file was made, in microseconds. So they grow for ever, also when the index
+was lost and is made anew, and whoever remembers an old number misses nothing.
+"""
+
+import sqlite3
+import time
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+__all__ = ["Brought", "Gain", "GainBook", "gains_since"]
+
+FILE = "gains.db"
+MOST_KEPT = 200_000
+TRIM_EVERY = 10_000
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS gain (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  page INTEGER NOT NULL,           -- whose fetch it was
+  fetched_s REAL NOT NULL,
+  what TEXT NOT NULL,              -- first, again, gone, names
+  gain REAL NOT NULL,              -- by the scores of texts
+  by_links REAL NOT NULL,          -- by the importance of pages
+  views REAL                       -- how often the page is shown now, where that was found out
+) STRICT;
+"""
+_SINCE = "SELECT seq, page, fetched_s, what, gain, by_links, views FROM gain WHERE seq > ? ORDER BY seq LIMIT ?"
+_APPEND = "INSERT INTO gain (page, fetched_s, what, gain, by_links, views) VALUES (?, ?, ?, ?, ?, ?)"
+
+# A first fetch; a later one that found a change; one that found it gone; what it calls other pages.
+Brought = Literal["first", "again", "gone", "names"]
+
+
+class Gain(NamedTuple):
+    """What one fetch brought: Delta-Q_A (``index.gains``), in views of one search, each by how well the page answers.
+
+    A fetch may have two rows: one for the page itself, one for what it calls others (``names``). A page that others
+    call something new has a row with a gain of 0 and its new ``views``, which are None where nothing is said of them.
+    """
+
+    seq: int
+    page: int
+    fetched_s: float
+    what: Brought
+    gain: float
+    by_links: float
+    views: float | None
+
+
+class GainBook:
+    """The list, for its one writer. What is appended is durable with the next commit, and seen by others from then."""
+
+    def __init__(self, folder: Path, most: int = MOST_KEPT) -> None:
+        self._most = most
+        self._pending: list[tuple[object, ...]] = []
+        self._since_trim = 0
+        self._db = _made(folder / FILE)
+
+    def append(self, gains: Iterable[Gain]) -> None:
+        """Add to the list; numbers are given here, whatever ``seq`` says."""
+        self._pending += [gain[1:] for gain in gains]
+
+    def commit(self) -> None:
+        """From here on it survives, and others see it. The file is held for this moment only."""
+        if not self._pending:
+            return
+        with self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(_APPEND, self._pending)
+            self._trim(len(self._pending))
+        self._pending.clear()
+
+    def since(self, seq: int, most: int) -> list[Gain]:
+        """The next so many after this number, the oldest first; 0 is before all of them."""
+        return [Gain(*row) for row in self._db.execute(_SINCE, (seq, most))]
+
+    def close(self) -> None:
+        """Let go; what was not committed is forgotten."""
+        self._db.close()
+
+    def _trim(self, more: int) -> None:
+        """Let the oldest go, now and then."""
+        self._since_trim += more
+        if self._since_trim >= min(TRIM_EVERY, self._most):
+            self._since_trim = 0
+            sql = "DELETE FROM gain WHERE seq <= (SELECT seq FROM gain ORDER BY seq DESC LIMIT 1 OFFSET ?)"
+            self._db.execute(sql, (self._most,))
+
+
+def gains_since(index: Path, seq: int, most: int) -> list[Gain]:
+    """The same beside the writer, from the folder of the index; nothing where there is no list yet.
+
+    Each question has a connection of its own: the file may be made anew between two of them.
+    """
+    path = index / FILE
+    if not path.exists():
+        return []
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            return [Gain(*row) for row in db.execute(_SINCE, (seq, most))]
+    except sqlite3.Error:  # it is just being made, or was let go
+        return []
+
+
+def _made(path: Path) -> sqlite3.Connection:
+    """The open file; one that is damaged is made anew, since nothing else depends on it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        return _opened(path)
+    except sqlite3.OperationalError:  # it is in use, or may not be written
+        raise
+    except sqlite3.DatabaseError:
+        for each in sorted(path.parent.glob(f"{path.name}*")):
+            each.unlink()
+        return _opened(path)
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = NORMAL")
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        db.execute(_SCHEMA)
+        if not db.execute("SELECT 1 FROM sqlite_sequence WHERE name = 'gain'").fetchone():
+            db.execute("INSERT INTO sqlite_sequence VALUES ('gain', ?)", (time.time_ns() // 1000,))
+    return db

@@ -1,0 +1,97 @@
+"""What fetches brought to the quality of search, measured while pages are indexed: Delta-Q_A of Pandey08 (4.6).
+
+When the words of a page change, so do its scores for watched words, and thereby its rank in their lists. What that is
+worth follows from the curve of each word (``index.curves``), weighed by how often and how tellingly the word is asked
+for. Only words whose rank moves are worked out; a batch of pages is measured at once.
+
+A page that is in the index was counted when curves were made, so it is taken out of its own way (``within``); one that
+comes first is not there yet, and one that goes away ends at rank infinity. Between two makings curves are a little
+out of date, which is why a gain may be a little below 0; with exact curves it never is.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.decide import Floats, Ints
+from vedette.index.curves import Curve, query_gains, ranks_of
+from vedette.index.retrieval import Forward
+from vedette.index.term_curves import TermCurves, importance_scores
+from vedette.index.watched_terms import NO_WORDS, Answers, Words, answers_of
+from vedette.viewing import visibility
+
+__all__ = ["Change", "Measured", "forward_of", "is_same", "measure"]
+
+Flags = npt.NDArray[np.bool_]
+
+
+class Change(NamedTuple):
+    """The words of a page before a fetch and after it, and how important it is; ``NO_WORDS`` where it was not there."""
+
+    before: Words
+    after: Words
+    importance: float = 0.5
+
+
+class Measured(NamedTuple):
+    """For each change: its gain by text and by importance, and how often the page is shown now, of one search."""
+
+    gain: Floats
+    by_links: Floats
+    views: Floats
+
+
+def is_same(before: Words, after: Words) -> bool:
+    """Whether nothing has changed that could be measured."""
+    return before[1] == after[1] and bool(np.array_equal(before[0], after[0]))
+
+
+def measure(curves: TermCurves, changes: Sequence[Change]) -> Measured:
+    """What each of the changes brought, as if it were the only one."""
+    answers = answers_of(
+        curves.watched, forward_of([one.before for one in changes]), forward_of([one.after for one in changes])
+    )
+    pages = len(changes)
+    known = np.array([len(one.before[0]) > 0 for one in changes], np.bool_)
+    weight = curves.watched.frequency * curves.idf
+    ranked, gains = _gains(curves.text, answers, known[answers.page])
+    gain = _summed(answers, weight[answers.term] * gains, pages)
+    views = _summed(answers, curves.watched.frequency[answers.term] * visibility(ranked), pages)
+    importance = importance_scores(np.array([one.importance for one in changes], np.float64))
+    moved = _by_importance(answers, importance)
+    _, gains = _gains(curves.links, moved, known[moved.page])
+    return Measured(gain, _summed(moved, weight[moved.term] * gains, pages), views)
+
+
+def _summed(answers: Answers, values: Floats, pages: int) -> Floats:
+    """What each page has in all."""
+    return np.asarray(np.bincount(answers.page, values, pages), np.float64)
+
+
+def _gains(curves: Curve, answers: Answers, within: Flags) -> tuple[Floats, Floats]:
+    """The rank of each row after the change, and what the change is worth where the rank moved."""
+    each = curves.some(answers.term)
+    listed = within & (answers.before > 0)
+    r1 = np.maximum(ranks_of(each, answers.before) - listed, 1.0)
+    r2 = np.maximum(ranks_of(each, answers.after) - (listed & (answers.after <= answers.before)), 1.0)
+    gains = np.zeros(len(r1))
+    moves: Ints = np.flatnonzero(r1 != r2)
+    gains[moves] = query_gains(each.some(moves), r1[moves], r2[moves], answers.after[moves], listed[moves])
+    return r2, gains
+
+
+def _by_importance(answers: Answers, importance: Floats) -> Answers:
+    """The rows in which a word came or went; a word that stays has the score that it had."""
+    rows = np.flatnonzero((answers.before > 0) != (answers.after > 0))
+    score = importance[answers.page[rows]]
+    before, after = (np.where(each[rows] > 0, score, 0.0) for each in (answers.before, answers.after))
+    return Answers(answers.page[rows], answers.term[rows], before, after)
+
+
+def forward_of(words: Sequence[Words]) -> Forward:
+    """The words of pages behind one another."""
+    if not words:
+        return Forward(np.zeros(0, np.uint32), np.zeros((0, len(NO_WORDS[1])), np.int64))
+    return Forward(np.concatenate([each[0] for each in words]), np.array([each[1] for each in words], np.int64))

@@ -1,0 +1,106 @@
+"""Do the chances that models of change give come true? Rules of the game: ``lab.calibration``.
+
+The policies are models; a budget is looks a day, drawn evenly over all known pages. One row has the scores over all
+looks, with 95 % intervals by pages drawn anew. The others have one ``bin`` each: a tenth of the looks, by what the
+model said of them, with its mean chance and the share that had changed; where both agree, chances are true.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from vedette.errors import UsageError
+from vedette.lab.calibration import Groups, Judged, Looks, brier, log_score, looked, reliability, score_of
+from vedette.lab.experiment import Cell, Experiment, Measured, Metric
+from vedette.lab.open_world import open_history
+from vedette.lab.registry import near
+from vedette.lab.spans import span_s
+from vedette.lab.worlds.history import History
+from vedette.refresh.model import ChangeModel
+from vedette.refresh.models.ageing import Ageing
+from vedette.refresh.models.mixture import Mixture
+from vedette.refresh.models.poisson import Poisson
+from vedette.refresh.models.pooled import Pooled
+from vedette.refresh.models.replacement import Replacement
+from vedette.refresh.models.rhythm import Rhythm
+from vedette.refresh.models.signals import Signals
+from vedette.refresh.models.two_stage import TwoStage
+from vedette.refresh.models.young import Young
+
+__all__ = ["EXPERIMENT", "MODELS", "groups_in", "rows_of"]
+
+_ALL: tuple[ChangeModel, ...] = (
+    *(Mixture(), Pooled(), Ageing(), TwoStage(), Young(), Rhythm(), Replacement(), Signals(), Poisson()),
+)
+MODELS: Mapping[str, ChangeModel] = {model.name: model for model in _ALL}
+OWN: Mapping[str, Metric] = {
+    "log_score": Metric("mean logarithm of the chance given to what was found (held to 1e-4)", "nats", True),
+    "log_score_low": Metric("lower end of its 95 % interval", "nats"),
+    "log_score_high": Metric("upper end of its 95 % interval", "nats"),
+    "brier": Metric("mean squared error of the chances", "", False),
+    "brier_low": Metric("lower end of its 95 % interval"),
+    "brier_high": Metric("upper end of its 95 % interval"),
+    "said": Metric("mean chance of a change that was given", "share"),
+    "found": Metric("share of looks that found a change", "share"),
+    "looks": Metric("looks that were judged"),
+}
+
+
+def groups_in(history: History) -> Groups:
+    """The groups of pages: their sites; row 0 is everything."""
+    site = np.asarray(history.site, np.int64) + 1
+    return Groups(site, site)
+
+
+def rows_of(judged: Judged, seed: int) -> list[Measured]:
+    """The rows of one model, the first in what was judged."""
+    chance = judged.chance[0]
+    logs, squares = (score_of(values[0], judged.page, seed) for values in (log_score(judged), brier(judged)))
+    summary = {
+        "log_score": logs.mean,
+        "log_score_low": logs.low,
+        "log_score_high": logs.high,
+        "brier": squares.mean,
+        "brier_low": squares.low,
+        "brier_high": squares.high,
+        "said": float(chance.mean()),
+        "found": float(judged.changed.mean()),
+        "looks": float(len(chance)),
+    }
+    bins = reliability(chance, judged.changed)
+    return [
+        summary,
+        *(
+            {"bin": float(place), "said": each.chance, "found": each.changed, "looks": float(each.looks)}
+            for place, each in enumerate(bins)
+        ),
+    ]
+
+
+class Calibration:
+    """The experiment."""
+
+    name = "calibration"
+    about = "Do the chances that models of change give come true? (policies: models; budget: looks a day)"
+    worlds = ("git", "made", "live")
+    own = OWN
+    metrics = tuple(OWN)
+    policies = tuple(MODELS)
+    budgets = (20.0,)
+    of_texts: tuple[str, ...] = ()
+    figures: tuple[tuple[str, str], ...] = (("found", "bin"), ("said", "bin"))
+
+    def run(self, cell: Cell) -> list[Measured]:
+        """The scores, and a row for each tenth of the looks."""
+        if cell.policy not in MODELS:
+            raise UsageError(f'"{cell.policy}" is no model of change; {near(cell.policy, MODELS)}')
+        history = open_history(cell.world)
+        begin_s, end_s = span_s(cell.span, history.begin_s, history.end_s)
+        looks = Looks(begin_s, end_s, cell.budget, cell.seed)
+        judged = looked(history, [MODELS[cell.policy]], looks, groups_in(history))
+        if not len(judged.page):
+            raise UsageError(f"{cell.world}: nothing was looked at twice; write a longer span or a larger budget")
+        return rows_of(judged, cell.seed)
+
+
+EXPERIMENT: Experiment = Calibration()

@@ -1,0 +1,157 @@
+"""Measuring what fetches brought while the indexer takes them in: changes are gathered, and measured in batches.
+
+A fetch may bring something to other pages, too: what it calls them. These are indexed anew in their turn, and what
+that brings counts for the page whose fetch gave the name.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.decide import Ints
+from vedette.edges.gain_book import Brought, Gain, GainBook
+from vedette.edges.index_book import IndexBook
+from vedette.edges.page_table import PageTable
+from vedette.index.gains import Change, is_same, measure
+from vedette.index.watched_terms import NO_WORDS, Words
+from vedette.live.term_curves import CurveFile
+
+__all__ = ["Fetch", "Gauge", "NamingBook"]
+
+MOST_NAMINGS = 200_000
+MOST_WORDS = 1 << 18
+
+
+class Fetch(NamedTuple):
+    """Whose fetch, and when it was."""
+
+    page: int
+    fetched_s: float
+
+
+class NamingBook(IndexBook):
+    """A book that remembers for a while who gave pages their new names, by the fingerprints of their URLs.
+
+    A page that is named through an alias is not found here; what its name brings counts for nobody.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._by: dict[int, Fetch] = {}
+        self._fetch: Fetch | None = None
+
+    def naming(self, fetch: Fetch | None) -> None:
+        """From here on names are given by this fetch; None says by nobody's."""
+        self._fetch = fetch
+
+    def mark_renamed(self, targets: Sequence[int]) -> None:
+        """As in any book; the one who names is noted."""
+        super().mark_renamed(targets)
+        if self._fetch is not None and targets:
+            if len(self._by) > MOST_NAMINGS:  # most of them are of pages that are not in the index
+                self._by.clear()
+            self._by.update(dict.fromkeys(targets, self._fetch))
+
+    def named_by(self, print_: int) -> Fetch | None:
+        """Who gave the page at a URL its latest name; it is not said again."""
+        return self._by.pop(print_, None)
+
+
+class _Seen(NamedTuple):
+    """A change whose gain counts for a fetch; ``page`` is the one that changed."""
+
+    fetch: Fetch
+    page: Fetch
+    what: Brought
+    change: Change
+
+
+class Gauge:
+    """Gathers changes, measures them, and hands the gains to the book. Without a book nothing is gathered.
+
+    ``changes`` counts them; so often, a curve has become a little more out of date.
+    """
+
+    def __init__(self, table: PageTable, book: GainBook | None) -> None:
+        self._table, self._book = table, book
+        self._file = CurveFile(table.folder)
+        self._seen: list[_Seen] = []
+        self._before: dict[int, Words] = {}
+        self._words = 0
+        self.changes = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody wants to know."""
+        return self._book is None
+
+    def remember(self, ids: Sequence[int]) -> None:
+        """Read the words of pages that are about to change, all at once: one at a time takes ten times as long."""
+        self._before.clear()
+        indexed = [id_ for id_ in ids if self._table.is_indexed(id_)] if not self.is_idle else []
+        if indexed:
+            words, lengths = self._table.forward(np.array(indexed, np.int64))
+            ends = np.cumsum(lengths.sum(axis=1)).tolist()
+            each = zip(indexed, [0, *ends[:-1]], ends, lengths.tolist(), strict=True)
+            self._before = {id_: (words[begin:end], tuple(sizes)) for id_, begin, end, sizes in each}
+
+    def words_of(self, id_: int) -> Words:
+        """The words of a page that is in the index, as they are now."""
+        if self.is_idle or not self._table.is_indexed(id_):
+            return NO_WORDS
+        if id_ not in self._before:
+            self.remember([id_])
+        return self._before.pop(id_)
+
+    def fetched(self, page: Fetch, before: Words, after: Words, what: Brought) -> None:
+        """A fetch changed the words of its page."""
+        self._gather(page, page, what, before, after)
+
+    def named(self, by: Fetch, page: Fetch, before: Words, after: Words) -> None:
+        """A fetch changed the words of another page."""
+        self._gather(by, page, "names", before, after)
+
+    def measure(self) -> None:
+        """Measure what was gathered."""
+        seen, self._seen, self._words = self._seen, [], 0
+        curves = self._file.curves() if seen else None
+        if curves is None or self._book is None:
+            return
+        importance = self._importance(np.array([each.page.page for each in seen], np.int64))
+        changes = [each.change._replace(importance=worth) for each, worth in zip(seen, importance, strict=True)]
+        measured = measure(curves, changes)
+        columns = (column.tolist() for column in measured)
+        self._book.append(row for each, *found in zip(seen, *columns, strict=True) for row in _rows(each, *found))
+
+    def commit(self) -> None:
+        """What was gathered is measured; it survives, and the keeper may read it."""
+        self.measure()
+        if self._book is not None:
+            self._book.commit()
+
+    def close(self) -> None:
+        """Let go of the book."""
+        if self._book is not None:
+            self._book.close()
+
+    def _gather(self, fetch: Fetch, page: Fetch, what: Brought, before: Words, after: Words) -> None:
+        if self.is_idle or is_same(before, after):
+            return
+        self._seen.append(_Seen(fetch, page, what, Change(before, after)))
+        self.changes += 1
+        self._words += len(before[0]) + len(after[0])
+        if self._words > MOST_WORDS:
+            self.measure()
+
+    def _importance(self, ids: Ints) -> list[float]:
+        self._table.refresh()
+        return [float(each) for each in self._table.signals(ids).importance]
+
+
+def _rows(seen: _Seen, gain: float, by_links: float, views: float) -> list[Gain]:
+    """For the list: of a page itself, or of the one that named it and of the one that was named."""
+    if seen.what != "names":
+        return [Gain(0, *seen.fetch, seen.what, gain, by_links, views)]
+    return [Gain(0, *seen.fetch, "names", gain, by_links, None), Gain(0, *seen.page, "again", 0.0, 0.0, views)]

@@ -1,0 +1,101 @@
+"""Several models at once, each trusted in a section as far as it has proved right there."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vedette.decide import Floats
+from vedette.refresh.known import Known, Memory
+from vedette.refresh.model import ChangeModel, Rates
+from vedette.refresh.models.ageing import Ageing
+from vedette.refresh.models.pooled import Pooled
+from vedette.refresh.models.rhythm import Rhythm
+from vedette.refresh.models.rows import inner, told
+from vedette.refresh.models.trust import scores_of, trust_learned, trusted
+from vedette.refresh.models.two_stage import TwoStage
+from vedette.refresh.models.young import Young
+
+__all__ = ["PARTS", "Mixture"]
+
+PARTS: tuple[ChangeModel, ...] = (Pooled(), Ageing(), TwoStage(), Rhythm(), Young())
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """The mean of what several models say, by weights that each section learns; see ``trust``.
+
+        chance = sum over models of weight * chance of the model
+
+    Before the models learn from a look, each is asked what it would have said, and trusted the more the higher the
+    chance that it gave to what was found. The rows are those of the parts side by side, after the weights.
+
+    Useful as the model to ask: it is about as good as the best of its parts in every section, without anybody knowing
+    which that is. Not useful where it must be cheap: it costs what all its parts cost together.
+
+    Reference: V. Vovk, *A Game of Prediction with Expert Advice*, 1998: with the logarithmic score it loses at most
+    the logarithm of the number of parts to the best of them, and what it hands back to be able to turn.
+
+    >>> model = Mixture()
+    >>> daily = Known(np.arange(1), np.array([86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
+    ...               before_s=np.zeros(1))
+    >>> memory = model.learn(Memory.empty(model.page_width, model.group_width), daily)
+    >>> bool(0 < model.chance(memory, daily, np.array([2 * 86400.0]))[0] < 1)
+    True
+    """
+
+    name: str = "mixture"
+    parts: tuple[ChangeModel, ...] = PARTS
+
+    @property
+    def page_width(self) -> int:
+        """As wide as all parts together."""
+        return sum(part.page_width for part in self.parts)
+
+    @property
+    def group_width(self) -> int:
+        """As wide as all parts together, the weights and how much they have seen."""
+        return 1 + len(self.parts) + sum(part.group_width for part in self.parts)
+
+    def learn(self, memory: Memory, batch: Known) -> Memory:
+        """Turn the weights, then let every part learn."""
+        after = memory.reaching(batch)
+        said = self._chances(memory, _before(batch), batch.last_fetch_s)
+        trust_learned(after.groups[:, : 1 + len(self.parts)], batch, scores_of(said, batch.changed), told(batch))
+        for (part, mine), (_, grown) in zip(self._each(memory), self._each(after), strict=True):
+            learned = part.learn(mine, batch)
+            grown.pages[:], grown.groups[:] = learned.pages, learned.groups
+        return after
+
+    def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
+        """The weighted mean."""
+        chance: Floats = (self.weights(memory, batch) * self._chances(memory, batch, at_s)).sum(axis=1)
+        return chance
+
+    def rates(self, memory: Memory, batch: Known) -> Rates:
+        """The weighted mean of the means, and of the ends of the intervals."""
+        weights = self.weights(memory, batch)
+        said = np.array([part.rates(mine, batch) for part, mine in self._each(memory)])
+        return Rates(*np.einsum("np,pkn->kn", weights, said))
+
+    def weights(self, memory: Memory, batch: Known) -> Floats:
+        """How far each part (a column) is trusted for each page."""
+        return trusted(memory.groups[:, : 1 + len(self.parts)], batch)
+
+    def _chances(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
+        return np.stack([part.chance(mine, batch, at_s) for part, mine in self._each(memory)], axis=1)
+
+    def _each(self, memory: Memory) -> Iterator[tuple[ChangeModel, Memory]]:
+        """Every part with its columns."""
+        page, group = 0, 1 + len(self.parts)
+        for part in self.parts:
+            yield part, inner(memory, page, part.page_width, group, part.group_width)
+            page, group = page + part.page_width, group + part.group_width
+
+
+def _before(batch: Known) -> Known:
+    """What was known of the pages before these fetches, as far as a batch can tell: nothing of what they found."""
+    nothing, unknown = np.zeros(len(batch), np.bool_), np.full(len(batch), np.nan)
+    # Where there was no fetch before, nothing is judged; the time must be a number all the same.
+    last_s = np.where(told(batch), batch.before_s, batch.last_fetch_s)
+    return replace(batch, last_fetch_s=last_s, before_s=unknown, changed=nothing, modified_s=unknown, gain=unknown)

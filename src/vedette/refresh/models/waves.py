@@ -1,0 +1,316 @@
+"""Change as three things at once: a page's own pace, its age, and waves that go over many pages together.
+
+A page changes by itself at a rate that is its own pace times a factor of age, the same for all pages:
+
+    own hazard = pace x g(days since its last change)
+
+What was changed today is changed again tomorrow far more often than what has rested for a year, so g falls steeply. It
+is learned for all pages together, bin by bin. A page's pace has a Gamma distribution around that of its section, which
+has one around that of its site; time runs by g for all of them, so that paces compare.
+
+A *wave* is a change of many pages at once: a release, a template, a rebuilt site. A page that changes although nothing
+spoke for it opens a wave in its section and in its site, between its last two fetches. Every page that was last fetched
+before may be hit, too: with a share that begins low and follows what the next fetches find. So one change that nobody
+expected makes the rest of a section worth a look, and a few fetches that find nothing end it.
+
+What was found changed is credited to causes by how probable each made it; time between two fetches is censored, so a
+page counts with the number of changes expected given at least one.
+
+Useful for: documentation, wikis, built sites, anything that people edit. Not useful for: pages that change by the
+clock; ``rhythm`` is for those.
+
+References: the age of a page as what its next change depends on: B. Brewington, G. Cybenko, *How Dynamic is the Web?*,
+2000, and Observe99. Waves are ours; a signal makes the same kind of jump in belief in Busa-Fekete et al., WWW 2025.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.decide import Floats, Ints
+from vedette.refresh.known import Bools, Known, Memory
+from vedette.refresh.model import Rates
+
+__all__ = ["Belief", "Waves"]
+
+DAY_S = 86_400.0
+# Ages in days at which the factor of age may change.
+AGES: Floats = np.concatenate([[0.0], np.geomspace(0.25, 2000.0, 14)])
+UNTIL: Floats = np.append(AGES[1:], np.inf)
+BINS = len(AGES)
+# For how many changes it counts that all ages are believed to be alike.
+AGE_STRENGTH = 5.0
+# What a page of unknown age is taken for.
+UNKNOWN_AGE_D = 30.0
+# Columns of a page.
+OWN, PACED, CHANGED_S = range(3)
+# Columns of a group: own changes and paced time, changes by waves and days; then waves, ages, what waves are like.
+CHANGES, TIME, SWEPT, DAYS = range(4)
+WAVES = 4
+FIRST_WAVE = 4
+AGE_CHANGES = FIRST_WAVE + 4 * WAVES
+AGE_TIME = AGE_CHANGES + BINS
+LIKE = AGE_TIME + BINS
+GROUP_WIDTH = LIKE + 4
+# Of a wave: it came after one time and before another; pages that it hit and that it spared, counted.
+AFTER, BEFORE, HIT, SPARED = range(4)
+FULL = 0.999
+TINY = 1e-9
+
+
+class Belief(NamedTuple):
+    """What is believed of each page: -log of the chance that it still says the same, and its hazard a day from now."""
+
+    staleness: Floats
+    hazard: Floats
+
+
+class _Own(NamedTuple):
+    """Of each page: the posterior of its pace (shape and rate of a Gamma), and its paced time between two moments."""
+
+    shape: Floats
+    rate: Floats
+    paced: Floats
+
+    @property
+    def pace(self) -> Floats:
+        return self.shape / self.rate
+
+
+@dataclass(frozen=True, slots=True)
+class Waves:
+    """The model. ``shape`` says how alike pages of a section are, ``section_shape`` how alike sections of a site.
+
+    ``first_share`` is what part of a section and of a site a wave is believed to hit before any was seen, and ``doubt``
+    for how many pages such a belief counts. A change with less chance than one less ``surprise`` opens a wave.
+    """
+
+    name: str = "waves"
+    shape: float = 0.5
+    section_shape: float = 2.0
+    first_share: tuple[float, float] = (0.02, 0.01)
+    doubt: float = 2.0
+    surprise: float = 0.5
+    remembered: float = 20.0
+    page_width: int = 3
+    group_width: int = GROUP_WIDTH
+
+    def learn(self, memory: Memory, batch: Known) -> Memory:
+        """Credit what was found to pace, age and waves; a first fetch begins a row."""
+        after = memory.reaching(batch)
+        self._begin(after, batch)
+        seen = np.flatnonzero(~batch.first_fetch & ~batch.gone & np.isfinite(batch.before_s))
+        if len(seen):
+            self._credit(after, memory, batch, seen)
+        return after
+
+    def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
+        """One less the chance that neither the page's own pace nor a wave changed it."""
+        chance: Floats = -np.expm1(-self.belief(memory, batch, at_s).staleness)
+        return chance
+
+    def belief(self, memory: Memory, batch: Known, at_s: Floats) -> Belief:
+        """The same as a sum of hazards, with the hazard that the page has then."""
+        memory = memory.reaching(batch)
+        changed_s = self._changed_s(memory, batch)
+        own = self._own(memory, batch, changed_s, batch.last_fetch_s, at_s)
+        age = np.maximum(at_s - changed_s, 0.0) / DAY_S
+        staleness, hazard = own.pace * own.paced, own.pace * _factors(memory)[_bin(age)]
+        for rows, counted in _levels(batch):
+            chance = _wave_chance(memory.groups[rows], batch.last_fetch_s) * counted[:, None]
+            staleness = staleness - np.log1p(-np.minimum(chance, FULL)).sum(axis=1)
+            groups = memory.groups[rows]
+            hazard = hazard + counted * groups[:, SWEPT] / (groups[:, DAYS] + 200.0)
+        return Belief(staleness, np.maximum(hazard, TINY))
+
+    def when(self, memory: Memory, batch: Known, staleness: Floats) -> Floats:
+        """The time at which each page will be this stale, if nothing is heard until then; not before its last fetch."""
+        memory = memory.reaching(batch)
+        changed_s = self._changed_s(memory, batch)
+        own = self._own(memory, batch, changed_s, batch.last_fetch_s, batch.last_fetch_s)
+        waves = self.belief(memory, batch, batch.last_fetch_s).staleness
+        paced = _paced(memory, _age(batch, changed_s)) + np.maximum(staleness - waves, 0.0) / own.pace
+        at_s: Floats = np.maximum(changed_s + DAY_S * _age_at(memory, paced), batch.last_fetch_s)
+        return at_s
+
+    def rates(self, memory: Memory, batch: Known) -> Rates:
+        """Its own pace at its age, and the waves of its section and site; the interval is that of the pace."""
+        memory = memory.reaching(batch)
+        changed_s = self._changed_s(memory, batch)
+        own = self._own(memory, batch, changed_s, batch.last_fetch_s, batch.last_fetch_s)
+        hazard = self.belief(memory, batch, batch.last_fetch_s).hazard
+        low, high = _gamma_ends(own.shape)
+        paced = hazard * np.minimum(own.pace * _factors(memory)[_bin(_age(batch, changed_s))] / hazard, 1.0)
+        return Rates(hazard, hazard - paced + paced * low, hazard - paced + paced * high)
+
+    def _begin(self, memory: Memory, batch: Known) -> None:
+        rows = batch.place[batch.first_fetch]
+        memory.pages[rows] = 0.0
+        memory.pages[rows, CHANGED_S] = self._first_changed_s(batch)[batch.first_fetch]
+        fresh = memory.groups[0, LIKE:].sum() == 0
+        if fresh:
+            memory.groups[0, LIKE:] = _prior(self.first_share)
+
+    def _changed_s(self, memory: Memory, batch: Known) -> Floats:
+        """When each page last changed by itself; of one without a row, as if it were fetched for the first time."""
+        kept = memory.pages[batch.place, CHANGED_S]
+        return np.where(kept != 0, kept, self._first_changed_s(batch))
+
+    @staticmethod
+    def _first_changed_s(batch: Known) -> Floats:
+        unknown_s = batch.last_fetch_s - UNKNOWN_AGE_D * DAY_S
+        said_s = np.where(np.isfinite(batch.modified_s), batch.modified_s, batch.born_s)
+        return np.where(np.isfinite(said_s), np.minimum(said_s, batch.last_fetch_s), unknown_s)
+
+    def _own(self, memory: Memory, batch: Known, changed_s: Floats, from_s: Floats, until_s: Floats) -> _Own:
+        """Posterior paces, and the time between two moments as it runs at the page's age."""
+        from_d, until_d = (np.maximum(at_s - changed_s, 0.0) / DAY_S for at_s in (from_s, until_s))
+        paced = np.maximum(_paced(memory, until_d) - _paced(memory, from_d), 0.0)
+        rows = memory.pages[batch.place]
+        return _Own(rows[:, OWN] + self.shape, rows[:, PACED] + self.shape / self._usual(memory, batch), paced)
+
+    def _usual(self, memory: Memory, batch: Known) -> Floats:
+        """The pace of a page's section, shrunk to that of its site, and that to that of everything."""
+        every = memory.groups[0]
+        pace = np.full(len(batch), (every[CHANGES] + 0.5) / (every[TIME] + 50.0))
+        for rows, own in reversed(_levels(batch)):
+            groups = memory.groups[rows]
+            nearer = (groups[:, CHANGES] + self.section_shape) / (groups[:, TIME] + self.section_shape / pace)
+            pace = np.where(own, nearer, pace)
+        return pace
+
+    def _credit(self, after: Memory, memory: Memory, batch: Known, seen: Ints) -> None:
+        batch = _some(batch, seen)
+        memory = memory.reaching(batch)
+        changed_s = self._changed_s(memory, batch)
+        own = self._own(memory, batch, changed_s, batch.before_s, batch.last_fetch_s)
+        levels = list(_levels(batch))
+        chances = [_wave_chance(memory.groups[rows], batch.before_s) * some[:, None] for rows, some in levels]
+        own_hazard = own.pace * own.paced
+        hazard = own_hazard - sum(np.log1p(-np.minimum(chance, FULL)).sum(axis=1) for chance in chances)
+        chance = np.maximum(-np.expm1(-hazard), TINY)
+        by_itself = np.where(batch.changed, -np.expm1(-own_hazard) / chance, 0.0)
+        count = np.where(batch.changed, own_hazard / chance, 0.0)
+        self._credit_own(after, memory, batch, changed_s, own, count)
+        moved = by_itself > 0.5
+        after.pages[batch.place[moved], CHANGED_S] = (batch.before_s + batch.last_fetch_s)[moved] / 2
+        for level, ((rows, some), shares) in enumerate(zip(levels, chances, strict=True)):
+            self._credit_waves(after, batch, rows, some, shares / chance[:, None])
+            unexpected = np.flatnonzero(some & batch.changed & (1.0 - chance > self.surprise))
+            self._open(after, batch, rows, unexpected, level)
+
+    def _credit_own(
+        self, after: Memory, memory: Memory, batch: Known, changed_s: Floats, own: _Own, count: Floats
+    ) -> None:
+        after.pages[batch.place, OWN] += count
+        after.pages[batch.place, PACED] += own.paced
+        after.groups[0, CHANGES] += count.sum()
+        after.groups[0, TIME] += own.paced.sum()
+        for rows, some in _levels(batch):
+            np.add.at(after.groups[:, CHANGES], rows[some], count[some])
+            np.add.at(after.groups[:, TIME], rows[some], own.paced[some])
+        from_d, until_d = ((at_s - changed_s)[:, None] / DAY_S for at_s in (batch.before_s, batch.last_fetch_s))
+        days = np.clip(until_d, AGES, UNTIL) - np.clip(np.maximum(from_d, 0.0), AGES, UNTIL)
+        part = days * _factors(memory)
+        part /= np.maximum(part.sum(axis=1, keepdims=True), TINY)
+        after.groups[0, AGE_CHANGES:AGE_TIME] += (count[:, None] * part).sum(axis=0)
+        after.groups[0, AGE_TIME:LIKE] += (own.pace[:, None] * days).sum(axis=0)
+
+    @staticmethod
+    def _credit_waves(after: Memory, batch: Known, rows: Ints, some: Bools, hit: Floats) -> None:
+        """Each wave since the fetch before hit the page or spared it; ``hit``: how probably, if it has changed."""
+        told = np.where((hit > 0) & some[:, None], _since(after.groups[rows], batch.before_s), 0.0)
+        hit = np.where(batch.changed[:, None], np.minimum(hit, 1.0), 0.0) * told
+        for wave in range(WAVES):
+            np.add.at(after.groups[:, FIRST_WAVE + 4 * wave + HIT], rows, hit[:, wave])
+            np.add.at(after.groups[:, FIRST_WAVE + 4 * wave + SPARED], rows, told[:, wave] - hit[:, wave])
+        np.add.at(after.groups[:, SWEPT], rows, hit.sum(axis=1))
+        np.add.at(after.groups[:, DAYS], rows, some * (batch.last_fetch_s - batch.before_s) / DAY_S)
+
+    def _open(self, after: Memory, batch: Known, rows: Ints, unexpected: Ints, level: int) -> None:
+        """A wave for each group in which a page changed unexpectedly and none is known of that time."""
+        for place in unexpected.tolist():
+            group = after.groups[rows[place]]
+            waves = group[FIRST_WAVE:AGE_CHANGES].reshape(WAVES, 4)
+            if (waves[:, BEFORE] > batch.before_s[place]).any():
+                continue
+            oldest = waves[int(waves[:, BEFORE].argmin())]
+            like = after.groups[0, LIKE + 2 * level : LIKE + 2 * level + 2]
+            if oldest[BEFORE] > 0:
+                like += 0.2 * oldest[HIT:]
+                like *= min(1.0, self.remembered / like.sum())
+            oldest[:] = batch.before_s[place], batch.last_fetch_s[place], *(like * (self.doubt / like.sum()))
+
+
+def _waves(groups: Floats) -> Floats:
+    """The waves of each group: a row a wave."""
+    return groups[:, FIRST_WAVE:AGE_CHANGES].reshape(len(groups), WAVES, 4)
+
+
+def _since(groups: Floats, last_s: Floats) -> Floats:
+    """How probably each wave of a page's group came after a time: certainly, not at all, or in between."""
+    waves = _waves(groups)
+    width_s = np.maximum(waves[:, :, BEFORE] - waves[:, :, AFTER], 1.0)
+    return np.clip((waves[:, :, BEFORE] - last_s[:, None]) / width_s, 0.0, 1.0)
+
+
+def _wave_chance(groups: Floats, last_s: Floats) -> Floats:
+    """How probably each wave of a page's group hit it since a time."""
+    waves = _waves(groups)
+    share = waves[:, :, HIT] / np.maximum(waves[:, :, HIT] + waves[:, :, SPARED], TINY)
+    chance: Floats = _since(groups, last_s) * share
+    return chance
+
+
+def _prior(shares: tuple[float, float]) -> Floats:
+    """Pages that a wave hits and spares, in a section and in a site, before any was seen."""
+    return np.array([shares[0], 1.0, shares[1], 2.0])
+
+
+def _age(batch: Known, changed_s: Floats) -> Floats:
+    age: Floats = np.maximum(batch.last_fetch_s - changed_s, 0.0) / DAY_S
+    return age
+
+
+def _factors(memory: Memory) -> Floats:
+    """g, bin by bin; 1 where nothing was seen."""
+    changes, time = memory.groups[0, AGE_CHANGES:AGE_TIME], memory.groups[0, AGE_TIME:LIKE]
+    factors: Floats = (changes + AGE_STRENGTH) / (time + AGE_STRENGTH)
+    return factors
+
+
+def _bin(age: Floats) -> Ints:
+    return np.searchsorted(AGES, age, side="right") - 1
+
+
+def _paced(memory: Memory, age: Floats) -> Floats:
+    """The integral of g from age 0."""
+    factors = _factors(memory)
+    knots = np.append(0.0, np.cumsum(factors[:-1] * np.diff(AGES)))
+    paced: Floats = np.interp(age, AGES, knots) + np.maximum(age - AGES[-1], 0.0) * factors[-1]
+    return paced
+
+
+def _age_at(memory: Memory, paced: Floats) -> Floats:
+    """The age at which the integral of g is this."""
+    factors = _factors(memory)
+    knots = np.append(0.0, np.cumsum(factors[:-1] * np.diff(AGES)))
+    age: Floats = np.interp(paced, knots, AGES) + np.maximum(paced - knots[-1], 0.0) / factors[-1]
+    return age
+
+
+def _levels(batch: Known) -> tuple[tuple[Ints, Bools], ...]:
+    """Section and site of each page, and whether it has one that is not what the next level is."""
+    return (batch.section, batch.section != batch.site), (batch.site, batch.site != 0)
+
+
+def _some(batch: Known, rows: Ints) -> Known:
+    return Known(*(getattr(batch, column)[rows] for column in Known.__slots__))
+
+
+def _gamma_ends(shape: Floats) -> tuple[Floats, Floats]:
+    """The ends of the middle 90 % of a Gamma distribution with mean 1, by Wilson and Hilferty's cube."""
+    spread = 1.645 / (3.0 * np.sqrt(shape))
+    middle = 1.0 - 1.0 / (9.0 * shape)
+    return np.maximum(middle - spread, 0.0) ** 3, np.maximum(middle + spread, 0.0) ** 3

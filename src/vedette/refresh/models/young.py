@@ -1,0 +1,105 @@
+"""Pages with little history: their rate from what can be seen of them at once, learned from all other pages."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.decide import Floats
+from vedette.refresh.known import Known, Memory
+from vedette.refresh.model import Rates
+from vedette.refresh.models.gamma import ROW, SUMS, Gamma, counted, expected_time, pooled_prior, sums_added
+from vedette.refresh.models.rows import DAY_S, gap_d, page_rows, tallied, told, waited_d
+
+__all__ = ["Young"]
+
+FEATURES = 6
+FIRST_RATE = 1 / 30
+_PRIOR = 5.0  # how many expected changes hold a weight where it is
+_STEP = 0.3  # no batch moves a weight further
+_TURNS = (1e-6, 50.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Young:
+    """A page of features x changes at a rate e^(w x) times a factor of its own, Gamma distributed within its group.
+
+    The features are logarithms of its words, of the pages that link to it and of its age, the age also squared, and
+    whether it is empty; what is unknown is of middle size. The weights are those of everything (one row). They are
+    learned by a step for each batch along the gradient of the likelihood of "changed or not", each divided by the
+    information on that weight that all looks so far have had: a regression that never looks back. The factor is that of
+    ``gamma``, with the changes that the features expect in the place of time: a page that was seen often speaks for
+    itself.
+
+    Useful for pages of new sections, and for those that were just born. Not useful where all pages are alike.
+
+    Reference: P. McCullagh and J. Nelder, *Generalized Linear Models*, 1989, section 4 (complementary log-log).
+
+    >>> model = Young()
+    >>> daily = Known(np.arange(1), np.array([86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
+    ...               before_s=np.zeros(1))
+    >>> memory = model.learn(Memory.empty(model.page_width, model.group_width), daily)
+    >>> bool(0 < model.chance(memory, daily, np.array([2 * 86400.0]))[0] < 1)
+    True
+    """
+
+    name: str = "young"
+    page_width: int = ROW
+    group_width: int = SUMS + 2 * FEATURES
+
+    def learn(self, memory: Memory, batch: Known) -> Memory:
+        """Count changes and expected ones, and move the weights."""
+        after, seen = memory.reaching(batch), told(batch)
+        rows, features = page_rows(after, batch), _features(batch, batch.before_s)
+        expected = self._rate(memory, features) * gap_d(batch)
+        exposed = expected_time(self._factor(memory, batch).mean, expected, batch.changed)
+        fresh = counted(rows, exposed, batch.changed, seen)
+        tallied(after.groups[:, :SUMS], batch, sums_added(rows, fresh), seen)
+        after.pages[batch.place] = fresh
+        turns = expected * pooled_prior(memory.groups[:, :SUMS], batch, 1.0).mean
+        after.groups[0, SUMS:] = _moved(memory.groups[0, SUMS:], features[seen], turns[seen], batch.changed[seen])
+        return after
+
+    def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
+        """By all factors that the page may have."""
+        rate = self._rate(memory, _features(batch, batch.last_fetch_s))
+        return self._factor(memory, batch).chance(rate * waited_d(batch, at_s))
+
+    def rates(self, memory: Memory, batch: Known) -> Rates:
+        """As the features have it, times the page's factor."""
+        rate = self._rate(memory, _features(batch, batch.last_fetch_s))
+        return Rates(*(rate * factor for factor in self._factor(memory, batch).rates()))
+
+    def _rate(self, memory: Memory, features: Floats) -> Floats:
+        weights = memory.groups[0, SUMS : SUMS + FEATURES]
+        rate: Floats = FIRST_RATE * np.exp(np.clip(features @ weights, -10.0, 10.0))
+        return rate
+
+    def _factor(self, memory: Memory, batch: Known) -> Gamma:
+        changes, expected = page_rows(memory, batch).T
+        return pooled_prior(memory.groups[:, :SUMS], batch, 1.0).after(changes, expected)
+
+
+def _features(batch: Known, since_s: Floats) -> Floats:
+    """A row for each page; every feature is about between -1 and 1, and 0 where it is unknown."""
+    age_d = np.fmax(since_s - batch.born_s, 0.0) / DAY_S
+    age = _scaled(age_d, 4.0, 2.0)
+    words, links = _scaled(batch.words, 6.0, 1.5), _scaled(batch.links, 1.5, 1.5)
+    empty = (batch.words < 1).astype(np.float64)
+    return np.stack([np.ones(len(batch)), words, links, age, age**2, empty], axis=1)
+
+
+def _scaled(values: Floats, middle: float, spread: float) -> Floats:
+    scaled = (np.log1p(np.fmax(values, 0.0)) - middle) / spread
+    return np.clip(np.where(np.isfinite(values), scaled, 0.0), -3.0, 3.0)
+
+
+def _moved(kept: Floats, features: Floats, turns: Floats, changed: npt.NDArray[np.bool_]) -> Floats:
+    """Weights and information after some looks of which so many changes were expected."""
+    weights, information = np.split(kept, 2)
+    turns = np.clip(turns, *_TURNS)
+    pull = np.where(changed, turns / np.expm1(turns), -turns)
+    sure = turns**2 / np.expm1(turns)  # the expected square of the pull
+    information = information + sure @ features**2
+    step = (pull @ features) / (information + _PRIOR)
+    return np.concatenate([weights + np.clip(step, -_STEP, _STEP), information])

@@ -1,0 +1,87 @@
+"""Embarrassment-based refresh: nobody is to be shown a page that does not say any more what it is shown for."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.decide import Floats
+from vedette.errors import ConfigError
+from vedette.refresh.index_rule import (
+    due_after,
+    elapsed_days,
+    index_wait_days,
+    remembered,
+    shrunk_rates,
+    significant,
+    unknown_as,
+    with_counts,
+)
+from vedette.refresh.known import Known, Memory
+
+__all__ = ["Ebr"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ebr:
+    """As ``freshness``, each page weighed by how often it is shown and how often a change makes it the wrong result.
+
+        d(p)     =  share of its changes that replaced at least tau of its text
+        worth(t) =  (d v / D) (1 - exp(-D t) (1 + D t)),      v its views, D changes found a day
+        due      =  last_fetch + t where worth(t) / cost = price
+
+    Both d and D are shrunk to the mean of all pages, d as if one change more had been seen. Views that nobody told are
+    1; a change whose size nobody told counts as large. The price is in views times days. A page that nobody is shown is
+    never due.
+
+    Useful as a baseline that knows what people are shown. Not useful for pages that *should* be shown and are not: to
+    leave out a good result embarrasses nobody.
+
+    Reference: J. L. Wolf, M. S. Squillante, P. S. Yu, J. Sethuraman, L. Ozsen, *Optimal Crawling Strategies for Web
+    Search Engines*, WWW 2002, with d(p) as in S. Pandey's thesis (2008), 4.7.1. That learns it as it goes is ours.
+
+    >>> from vedette.decide import rng_for
+    >>> day_s, no = 86_400.0, np.zeros(2, bool)
+    >>> batch = Known(np.arange(2), np.full(2, 10 * day_s), ~no, no, np.full(2, np.nan), before_s=np.zeros(2),
+    ...     share=np.array([0.5, 0.01]), views=np.full(2, 0.5))
+    >>> policy = Ebr()
+    >>> memory = policy.observe(policy.start(None), batch, now=10 * day_s)
+    >>> (policy.due(memory, batch, 10 * day_s, 1.0, rng_for(1, "refresh")) / day_s).round(1).tolist()
+    [19.7, 30.1]
+    """
+
+    tau: float = 0.1
+    name: str = "ebr"
+    priced: bool = True
+    wants: frozenset[str] = frozenset({"share", "views"})
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.tau <= 1:
+            raise ConfigError("ebr: tau is a part of a text, from 0 to 1")
+
+    def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+        """No page was looked at."""
+        return Memory.empty(page_width=3, group_width=3)
+
+    def observe(self, state: Memory, batch: Known, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Another change or none, the days in which it was or was not, and whether it was large."""
+        days = elapsed_days(batch)
+        told = days > 0
+        columns = [batch.changed & told, days, significant(batch, np.nextafter(self.tau, -1)) & told]
+        return with_counts(state, batch, np.stack(columns, axis=1))
+
+    def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+        """When the index reaches the price of a fetch."""
+        weights = self._irrelevance(state, batch) * unknown_as(batch.views, 1.0)
+        return due_after(batch, index_wait_days(shrunk_rates(state, batch), weights, price * batch.cost))
+
+    def reason(self, state: Memory, batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+        """How often it changes, and how many of the changes are large."""
+        part, days = self._irrelevance(state, batch)[row], 1 / shrunk_rates(state, batch)[row]
+        return f"ebr: changes about every {days:.1f} days, {part:.0%} of it by {self.tau:.0%} of its text or more"
+
+    def _irrelevance(self, state: Memory, batch: Known) -> Floats:
+        """d(p); of all pages together as if one change had been seen and been large."""
+        changes, _, large = state.groups[0].tolist()
+        own = remembered(state.pages, batch.place)
+        parts: Floats = (own[:, 2] + (large + 1) / (changes + 1)) / (own[:, 0] + 1)
+        return parts

@@ -1,0 +1,159 @@
+"""Fetch a page again when what the fetch is expected to bring, to those who search, is worth its price."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from vedette.decide import Floats
+from vedette.refresh.index_rule import DAY_S, staleness_at, staleness_worth
+from vedette.refresh.known import Known, Memory
+from vedette.refresh.model import Rates
+from vedette.refresh.models.waves import Waves
+
+__all__ = ["ExpectedGain"]
+
+# Columns behind those of the model: of a page, what its changes brought together, how many, and how often it is seen.
+GAINS, MEASURED, VIEWS = range(3)
+# Of a group: what changes brought together, how many, and how often the pages are seen that changed.
+GROUP_WIDTH = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedGain:
+    """The worth of a fetch grows with the belief that the page has changed, by the index of Cho, Azar and Olston.
+
+        worth = (mu / h) (1 - e^-x (1 + x)) / cost,    due where worth = price
+
+    x is how stale the copy is believed to be (-log of the chance that it is current, so that belief may grow by time,
+    by age and by waves alike: see ``models.waves``), h the hazard with which it goes stale, and mu what a change of
+    this page brings to those who search, 1 for an ordinary page:
+
+        mu = floor + (1 - floor) (gains + c usual) / (changes + c) / (mean gain of a change)
+
+    What a change brought is measured when it is indexed (Delta-Q_A). What is usual for a page that has no history of
+    its own goes by how often people see it. The floor keeps pages current that nobody has searched for yet.
+
+    No page is starved: none waits longer than ``longest_s``, whatever the price.
+
+    Useful for everything that is fetched again; it is what runs live. Not useful for sources, which are looked at for
+    what they link to.
+
+    References: the index as in ``index_rule``; what a change brings: Pandey08, 4.6; model and floor are ours.
+
+    Two pages were fetched ten days ago and again now; one had changed. It is due sooner, and both wait longer at a
+    higher price:
+
+    >>> from vedette.decide import rng_for
+    >>> policy, now, no = ExpectedGain(), 10 * DAY_S, np.zeros(2, bool)
+    >>> first = Known(np.arange(2), np.ones(2), no, ~no, np.full(2, np.nan))
+    >>> second = Known(np.arange(2), np.full(2, now), np.array([True, False]), no, np.full(2, np.nan), np.ones(2))
+    >>> state = policy.observe(policy.observe(policy.start(None), first, 1.0), second, now)
+    >>> cheap, dear = (policy.due(state, second, now, price, rng_for(1, "refresh")) for price in (0.1, 1.0))
+    >>> bool(cheap[0] < cheap[1]), bool((cheap < dear).all())
+    (True, True)
+    """
+
+    name: str = "expected-gain"
+    model: Waves = field(default_factory=Waves)
+    floor: float = 0.5
+    confidence: float = 2.0
+    longest_s: float = 180 * DAY_S
+    priced: bool = True
+    wants: frozenset[str] = frozenset({"gain", "views"})
+
+    @property
+    def page_width(self) -> int:
+        """Numbers that are remembered of a page."""
+        return self.model.page_width + 3
+
+    @property
+    def group_width(self) -> int:
+        """Numbers that are remembered of a group of pages."""
+        return self.model.group_width + GROUP_WIDTH
+
+    def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Nothing is remembered."""
+        return Memory.empty(self.page_width, self.group_width)
+
+    def observe(self, state: Memory, batch: Known, now: float) -> Memory:
+        """What fetches found teaches the model; where it is known already, what they brought counts, too."""
+        after = state.reaching(batch)
+        begun = batch.place[batch.first_fetch]
+        learned = self.model.learn(self._of_model(after), batch)
+        after.pages[:, : self.model.page_width] = learned.pages
+        after.groups[:, : self.model.group_width] = learned.groups
+        after.pages[begun, self.model.page_width :] = 0.0
+        return self.gained(after, batch, now)
+
+    def gained(self, state: Memory, batch: Known, now: float) -> Memory:  # noqa: ARG002 - as observe
+        """What earlier fetches turned out to have brought (``gain``), and how often pages are seen (``views``)."""
+        after = state.reaching(batch)
+        own = after.pages[:, self.model.page_width :]
+        seen = np.isfinite(batch.views)
+        own[batch.place[seen], VIEWS] = np.maximum(batch.views[seen], 0.0)
+        some = np.isfinite(batch.gain) & batch.changed & ~batch.first_fetch
+        gain, rows = np.maximum(batch.gain[some], 0.0), batch.place[some]
+        own[rows, GAINS] += gain
+        own[rows, MEASURED] += 1.0
+        every = after.groups[0, self.model.group_width :]
+        every += gain.sum(), len(gain), own[rows, VIEWS].sum()
+        return after
+
+    def value(self, state: Memory, batch: Known, now: float) -> Floats:
+        """What a fetch of each page is worth now, per unit of cost; 1 is an ordinary change had for a day."""
+        belief = self.model.belief(self._of_model(state), batch, np.full(len(batch), now))
+        worth: Floats = self._weight(state, batch) / belief.hazard * staleness_worth(belief.staleness) / batch.cost
+        return worth
+
+    def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+        """When the worth reaches the price, if nothing is heard until then."""
+        memory = self._of_model(state)
+        belief = self.model.belief(memory, batch, np.full(len(batch), max(now, 0.0)))
+        part = price * batch.cost * belief.hazard / self._weight(state, batch)
+        latest_s = batch.last_fetch_s + self.longest_s
+        wanted = staleness_at(part)
+        reached_s = self.model.when(memory, batch, np.where(np.isfinite(wanted), wanted, 0.0))
+        due: Floats = np.where(np.isfinite(wanted), np.minimum(reached_s, latest_s), latest_s)
+        return due
+
+    def rates(self, state: Memory, batch: Known) -> Rates:
+        """How often each page changes, for people."""
+        return self.model.rates(self._of_model(state), batch)
+
+    def reason(self, state: Memory, batch: Known, row: int, now: float) -> str:
+        """How often it changes, how probably it has by now, and how much that matters."""
+        one = Known(*(getattr(batch, column)[[row]] for column in Known.__slots__))
+        rate = float(self.rates(state, one).mean[0])
+        chance = float(self.model.chance(self._of_model(state), one, np.array([now]))[0])
+        weight = float(self._weight(state, one)[0])
+        return (
+            f"expected-gain: changes about every {_days(1 / rate)}, has changed by now with a chance of {chance:.0%}, "
+            f"and a change of it counts {weight:.1f} times an ordinary one"
+        )
+
+    def _of_model(self, state: Memory) -> Memory:
+        return Memory(state.pages[:, : self.model.page_width], state.groups[:, : self.model.group_width])
+
+    def _weight(self, state: Memory, batch: Known) -> Floats:
+        """mu: what a change of each page brings, in ordinary changes."""
+        state = state.reaching(batch)
+        own = state.pages[batch.place, self.model.page_width :]
+        gains, measured, views = state.groups[0, self.model.group_width :]
+        if not gains > 0:
+            return np.ones(len(batch))
+        mean = gains / measured
+        usual = np.where(views > 0, own[:, VIEWS] * gains / max(views, 1e-300), mean)
+        expected = (own[:, GAINS] + self.confidence * usual) / (own[:, MEASURED] + self.confidence)
+        weight: Floats = self.floor + (1.0 - self.floor) * expected / mean
+        return weight
+
+
+def _days(days: float) -> str:
+    """A time in words.
+
+    >>> _days(0.02), _days(3.0), _days(800.0)
+    ('0.5 hours', '3.0 days', '2.2 years')
+    """
+    if days < 1:
+        return f"{days * 24:.1f} hours"
+    return f"{days:.1f} days" if days < 366 else f"{days / 365.25:.1f} years"

@@ -1,0 +1,74 @@
+"""Look where a change is likeliest, with an age chain learned from fetches: the one-day rule for out-of-date pages."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.decide import Floats
+from vedette.errors import ConfigError
+from vedette.refresh.hazards import DAY_S, learned, lives_of, nothing_learned
+from vedette.refresh.known import Known, Memory
+
+__all__ = ["GreedyC1"]
+
+
+@dataclass(frozen=True, slots=True)
+class GreedyC1:
+    """A page is due when its chance of having changed, over the cost of a look, reaches the price.
+
+        P(t) = 1 - unchanged(age at the last fetch, t)        the chance that it is out of date
+        due  = last_fetch + the first t with P(t) / cost >= price,  but ``bound_d`` days at the latest
+
+    Looking at the pages with the largest terms of C(1) (eq. 14) is the same as looking at all whose term reaches some
+    height; the price is that height, which settles where looks meet the budget. P only tends to 1, so at a high price a
+    dear page would never be due: no rate of change is below a floor, and no page waits longer than the bound. Pages
+    that are alike would be due in one moment, and a part of a thousandth of their wait is drawn by lot.
+
+    What is remembered: see ``refresh.hazards``.
+
+    Useful as a baseline of one-day rules: it takes what is likeliest now and asks nothing of tomorrow (``n_day`` does).
+    Not useful where pages change so fast that a look is stale at once: it pours its budget into them.
+
+    Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, sections 2.3.1, 2.3.2 and 2.4.
+
+    >>> import numpy as np
+    >>> from vedette.decide import rng_for
+    >>> no = np.zeros(2, dtype=bool)
+    >>> batch = Known(np.arange(2), np.zeros(2), no, ~no, np.full(2, np.nan), cost=np.array([1.0, 40.0]))
+    >>> policy = GreedyC1()
+    >>> state = policy.observe(policy.start(None), batch, now=0.0)
+    >>> (policy.due(state, batch, now=0.0, price=0.1, rng=rng_for(1, "refresh")) / 86400).round(1).tolist()
+    [3.2, 180.0]
+    """
+
+    name: str = "greedy-c1"
+    bound_d: float = 180.0
+    priced: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.bound_d < np.inf:
+            raise ConfigError("greedy-c1: the bound must be longer than 0 and finite")
+
+    def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Nothing was fetched."""
+        return nothing_learned()
+
+    def observe(self, state: Memory, batch: Known, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+        """What fetches found, by age."""
+        return learned(state, batch)
+
+    def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+        """When the chance over the cost reaches the price."""
+        wait_d = self._wait_d(state, batch, price) * (1 - rng.random(len(batch)) / 1000)
+        due: Floats = batch.last_fetch_s + wait_d * DAY_S
+        return due
+
+    def reason(self, state: Memory, batch: Known, row: int, now: float) -> str:
+        """The chance now."""
+        past_d = np.maximum(now - batch.last_fetch_s, 0.0) / DAY_S
+        chance = 1 - lives_of(state, batch).unchanged(past_d)[row]
+        return f"greedy-c1: changed by now with a chance of {chance:.0%}, {self.bound_d:.0f} days of waiting at most"
+
+    def _wait_d(self, state: Memory, batch: Known, price: float) -> Floats:
+        wait_d = lives_of(state, batch).wait_for(np.maximum(price, 0.0) * batch.cost)
+        return np.minimum(wait_d, self.bound_d)

@@ -1,0 +1,75 @@
+"""Look where pages have been out of date longest, with an age chain learned from fetches: the one-day rule for time."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.decide import Floats
+from vedette.errors import ConfigError
+from vedette.refresh.hazards import DAY_S, learned, lives_of, nothing_learned
+from vedette.refresh.known import Known, Memory
+
+__all__ = ["GreedyC2"]
+
+
+@dataclass(frozen=True, slots=True)
+class GreedyC2:
+    """A page is due when the days that it is likely out of date, over the cost of a look, reach the price.
+
+        Z(t) = integral of 1 - unchanged(age at the last fetch, s), s = 0 .. t
+        due  = last_fetch + the t with Z(t) / cost = price,  but ``bound_d`` days at the latest
+
+    Looking at the pages with the largest terms of C(2) (eq. 24) is the same as looking at all whose term reaches some
+    height; the price is that height. Z grows without end, so every page is due some day at any price (2.3.2), and that
+    still holds where costs differ; the bound says by when. Pages that are alike would be due in one moment, and a part
+    of a thousandth of their wait is drawn by lot.
+
+    What is remembered: see ``refresh.hazards``.
+
+    Useful where being out of date for long is worse than often. Not useful where a page is either right or wrong when
+    somebody asks: the time that has gone by already is then no reason to look.
+
+    Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, sections 2.3.1, 2.3.2 and 2.4.
+
+    >>> import numpy as np
+    >>> from vedette.decide import rng_for
+    >>> no = np.zeros(2, dtype=bool)
+    >>> batch = Known(np.arange(2), np.zeros(2), no, ~no, np.full(2, np.nan), cost=np.array([1.0, 4.0]))
+    >>> policy = GreedyC2()
+    >>> state = policy.observe(policy.start(None), batch, now=0.0)
+    >>> (policy.due(state, batch, now=0.0, price=1.0, rng=rng_for(1, "refresh")) / 86400).round(1).tolist()
+    [8.1, 16.9]
+    """
+
+    name: str = "greedy-c2"
+    bound_d: float = 180.0
+    priced: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.bound_d < np.inf:
+            raise ConfigError("greedy-c2: the bound must be longer than 0 and finite")
+
+    def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Nothing was fetched."""
+        return nothing_learned()
+
+    def observe(self, state: Memory, batch: Known, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+        """What fetches found, by age."""
+        return learned(state, batch)
+
+    def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+        """When the expected days out of date, over the cost, reach the price."""
+        wait_d = self._wait_d(state, batch, price)
+        due: Floats = batch.last_fetch_s + wait_d * (1 - rng.random(len(batch)) / 1000) * DAY_S
+        return due
+
+    def reason(self, state: Memory, batch: Known, row: int, now: float) -> str:
+        """The days out of date that are expected by now."""
+        past_d = np.maximum(now - batch.last_fetch_s, 0.0) / DAY_S
+        late_d = lives_of(state, batch).out_of_date(past_d)[row]
+        return (
+            f"greedy-c2: {late_d:.1f} days out of date are expected by now, {self.bound_d:.0f} days of waiting at most"
+        )
+
+    def _wait_d(self, state: Memory, batch: Known, price: float) -> Floats:
+        return lives_of(state, batch).wait_for_late(np.maximum(price, 0.0) * batch.cost, self.bound_d)

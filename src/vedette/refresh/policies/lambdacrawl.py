@@ -1,0 +1,116 @@
+"""LambdaCrawl: every missed change costs, each a little less than the one before, so that no page is given up."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.decide import Floats
+from vedette.refresh.index_rule import due_after, elapsed_days, remembered, unknown_as
+from vedette.refresh.known import Known, Memory
+
+__all__ = ["LambdaCrawl"]
+
+# Days of the one interval with a change and the one without that every page is taken to have had.
+PSEUDO_D = 0.5
+SLOWEST, FASTEST = 0.0005, 7.0  # changes a day
+HALVINGS = 40
+# Changed intervals are kept by length, in bins that widen by a factor of four: how many, and how long together.
+EDGES_D: Floats = np.array([0.125, 0.5, 2.0, 8.0, 32.0, 128.0, 512.0])
+BINS = len(EDGES_D) + 1
+RATE, UNCHANGED, COUNTS, DAYS = 0, 1, slice(2, 2 + BINS), slice(2 + BINS, 2 + 2 * BINS)
+
+
+@dataclass(frozen=True, slots=True)
+class LambdaCrawl:
+    """Fetch each page at the rate at which one more fetch saves as much as it costs, by harmonic staleness.
+
+    n missed changes cost mu (1 + 1/2 + ... + 1/n), so a page that is fetched x times a day costs -mu ln(x / (x + D)),
+    and one more fetch saves mu D / (x (x + D)), which is the price at
+
+        x   =  (-D + sqrt(D^2 + 4 mu D / price)) / 2
+        due =  last_fetch + 1 / x
+
+    mu is the views where they are known, else 1: tell it of all pages or of none. A fetch of cost c pays c times the
+    price. D is the most likely rate given which intervals a had a change in them and which had none,
+
+        sum_changed a / (exp(D a) - 1)  =  sum_unchanged a
+
+    with one interval more of each kind of half a day, within 0.0005 and 7 a day. Of the intervals with a change eight
+    sums by length are kept instead of each; those of about one length count with their mean.
+
+    Useful where no page may be given up, however fast it changes. Not useful with few fetches of each page: rates are
+    not shrunk to those of others, and a page without history is taken to change more than once a day.
+
+    Reference: A. Kolobov, Y. Peres, C. Lu, E. Horvitz, *Staying up to Date with Online Content Changes Using
+    Reinforcement Learning for Scheduling*, NeurIPS 2019 (LambdaCrawl, LambdaLearnAndCrawl); constants of their program.
+
+    >>> from vedette.decide import rng_for
+    >>> day_s, no = 86_400.0, np.zeros(2, bool)
+    >>> batch = Known(np.arange(2), np.full(2, 10 * day_s), np.array([True, False]), no, np.full(2, np.nan),
+    ...     before_s=np.zeros(2))
+    >>> policy = LambdaCrawl()
+    >>> memory = policy.observe(policy.start(None), batch, now=10 * day_s)
+    >>> (policy.due(memory, batch, 10 * day_s, 1.0, rng_for(1, "refresh")) / day_s).round(1).tolist()
+    [11.5, 13.8]
+    """
+
+    name: str = "lambdacrawl"
+    priced: bool = True
+
+    def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+        """No page was looked at."""
+        return Memory.empty(page_width=2 + 2 * BINS, group_width=1)
+
+    def observe(self, state: Memory, batch: Known, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Another interval of each page, and the rate that is most likely now."""
+        after, days = state.reaching(batch), elapsed_days(batch)
+        after.pages[batch.place[batch.first_fetch]] = 0.0
+        rows = after.pages[batch.place]
+        rows[:, UNCHANGED] += np.where(batch.changed, 0.0, days)
+        changed = np.flatnonzero(batch.changed & (days > 0))
+        bins = np.searchsorted(EDGES_D, days[changed])
+        rows[changed, COUNTS.start + bins] += 1
+        rows[changed, DAYS.start + bins] += days[changed]
+        rows[:, RATE] = _most_likely(rows)
+        after.pages[batch.place] = rows
+        return after
+
+    def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+        """After the interval of the page's rate; never where nobody is shown the page."""
+        return due_after(
+            batch, _interval_days(self._rates(state, batch), unknown_as(batch.views, 1.0), price * batch.cost)
+        )
+
+    def reason(self, state: Memory, batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+        """How often it changes."""
+        return f"lambdacrawl: changes about every {1 / self._rates(state, batch)[row]:.1f} days"
+
+    def _rates(self, state: Memory, batch: Known) -> Floats:
+        kept = remembered(state.pages[:, : RATE + 1], batch.place)[:, 0]
+        return np.where(kept > 0, kept, np.log(2) / PSEUDO_D)
+
+
+def _interval_days(rates: Floats, weights: Floats, price: Floats) -> Floats:
+    """1 / x, written so that nothing is divided by zero where the price is."""
+    # 1/x = 2 / (-D + sqrt(D^2 + 4 mu D / price)); with p = price / mu this is p / 2 (1 + sqrt(1 + 4 / (p D))).
+    part = np.divide(price, weights, out=np.full(len(rates), np.inf), where=weights > 0)
+    days: Floats = (part + np.sqrt(part) * np.sqrt(part + 4 / rates)) / 2
+    return days
+
+
+def _most_likely(rows: Floats) -> Floats:
+    """The rate at which both sides are equal, by halving its logarithm; the left side falls with the rate."""
+    pseudo = np.full((len(rows), 1), 1.0)
+    counts, days = np.hstack([rows[:, COUNTS], pseudo]), np.hstack([rows[:, DAYS], PSEUDO_D * pseudo])
+    # An empty bin counts nothing, whatever its length.
+    length = np.divide(days, counts, out=np.ones_like(days), where=counts > 0)
+    unchanged = rows[:, UNCHANGED] + PSEUDO_D
+    low, high = np.full(len(rows), np.log(SLOWEST)), np.full(len(rows), np.log(FASTEST))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        # exp(x) - 1 of a long interval is beyond numbers; so long it may as well be exp(700).
+        growth = np.expm1(np.minimum(np.exp(middle)[:, None] * length, 700.0))
+        faster = (counts * length / growth).sum(axis=1) > unchanged
+        low, high = np.where(faster, middle, low), np.where(faster, high, middle)
+    rates: Floats = np.exp((low + high) / 2)
+    return rates

@@ -1,0 +1,113 @@
+"""Look when the best plan of the next days begins with a look: the rule that asks what tomorrow will be like."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.decide import Floats
+from vedette.errors import ConfigError
+from vedette.refresh.hazards import DAY_S, Lives, learned, lives_of, nothing_learned
+from vedette.refresh.known import Bools, Known, Memory
+from vedette.refresh.plans.outlook import Outlook, looks_of, plan_costs
+
+__all__ = ["NDay"]
+
+# Pages at a time, so that the costs of all their plans fit into a cache; and how finely a wait is found.
+CHUNK = 2_048
+HALVINGS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class NDay:
+    """A page is due when, at the price, its cheapest plan of n days has a look on the first.
+
+        cost of a plan = sum of discount^t (chance to be out of date on day t)  +  price * cost * (number of looks)
+        due            = last_fetch + the first wait at which the best plan begins with O, ``bound_d`` at the latest
+
+    Plans meet in the budgets alone, and the price stands for those (``plans.lagrange``), so each page can be planned by
+    itself. With one day ahead this is ``greedy-c1`` with the bound. With more, a look also counts for what it spares
+    tomorrow: of two pages that are as probably out of date, the slower is looked at first, as it stays right for longer
+    (Table 1 of the print).
+
+    The age after a look is taken to be what it was without a change, and half of the wait with one; ``plans.outlook``
+    has the whole distribution.
+
+    What is remembered: see ``refresh.hazards``.
+
+    Useful where fast and slow pages compete and the budget is short. Not useful at budgets that reach every page daily.
+
+    Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, section 2.3.3.
+
+    >>> import numpy as np
+    >>> from vedette.decide import rng_for
+    >>> no = np.zeros(2, dtype=bool)
+    >>> batch = Known(np.arange(2), np.zeros(2), no, ~no, np.full(2, np.nan), cost=np.array([1.0, 4.0]))
+    >>> policy = NDay()
+    >>> state = policy.observe(policy.start(None), batch, now=0.0)
+    >>> (policy.due(state, batch, now=0.0, price=0.3, rng=rng_for(1, "refresh")) / 86400).round().tolist()
+    [3.0, 16.0]
+    """
+
+    name: str = "n-day"
+    days: int = 3
+    discount: float = 1.0
+    bound_d: float = 180.0
+    priced: bool = True
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.days <= 5 and 0 <= self.discount <= 1 and 1 < self.bound_d < np.inf):
+            raise ConfigError("n-day: 1 to 5 days, a discount in 0 to 1, a bound of more than a day")
+
+    def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Nothing was fetched."""
+        return nothing_learned()
+
+    def observe(self, state: Memory, batch: Known, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+        """What fetches found, by age."""
+        return learned(state, batch)
+
+    def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+        """After the first wait at which a look is part of the best plan from there on."""
+        lives, toll = lives_of(state, batch), np.maximum(price, 0.0) * batch.cost
+        wait_d = np.full(len(batch), self.bound_d)
+        for start in range(0, len(batch), CHUNK):
+            rows = slice(start, start + CHUNK)
+            wait_d[rows] = self._wait_d(Lives(lives.age_d[rows], lives.rate[rows]), toll[rows])
+        due: Floats = batch.last_fetch_s + wait_d * (1 - rng.random(len(batch)) / 1000) * DAY_S
+        return due
+
+    def reason(self, state: Memory, batch: Known, row: int, now: float) -> str:
+        """The chance now."""
+        past_d = np.maximum(now - batch.last_fetch_s, 0.0) / DAY_S
+        chance = 1 - lives_of(state, batch).unchanged(past_d)[row]
+        return f"n-day: changed by now with a chance of {chance:.0%}, planned {self.days} days ahead"
+
+    def _wait_d(self, lives: Lives, toll: Floats) -> Floats:
+        """A wait from which on the best plan begins with a look, by halves."""
+        low_d, high_d = np.zeros(len(toll)), np.full(len(toll), self.bound_d)
+        for _ in range(HALVINGS):
+            middle_d = (low_d + high_d) / 2
+            later = ~self._begins_with_look(lives, middle_d, toll)
+            low_d, high_d = np.where(later, middle_d, low_d), np.where(later, high_d, middle_d)
+        return high_d
+
+    def _begins_with_look(self, lives: Lives, wait_d: Floats, toll: Floats) -> Bools:
+        costs = plan_costs(self._outlook(lives, wait_d), self.discount)
+        costs += looks_of(self.days).sum(axis=1)[:, None] * toll
+        # Plans are numbered by their looks: the odd ones look on the first day.
+        begins: Bools = costs[1::2].min(axis=0) <= costs[0::2].min(axis=0)
+        return begins
+
+    def _outlook(self, lives: Lives, wait_d: Floats) -> Outlook:
+        ahead_d = np.arange(self.days, dtype=np.float64)
+        past_d = wait_d + ahead_d[:, None]
+        # Rates summed up: as it was, and anew (from half of the wait on), on each day and days after it.
+        old = lives.mounted(lives.age_d + past_d)
+        new = lives.mounted(past_d[:, None] / 2 + ahead_d[None, :, None])
+        stayed = np.exp(lives.mounted(lives.age_d) - old)
+        seen = np.zeros((self.days, self.days, len(wait_d)))
+        for day in range(self.days):
+            still, other = stayed[day], 1 - stayed[day]
+            later = self.days - day
+            seen[day, day:] = 1 - still * np.exp(old[day] - old[day:]) - other * np.exp(new[day, 0] - new[day, :later])
+        return Outlook(1 - stayed, seen)

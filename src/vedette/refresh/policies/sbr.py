@@ -1,0 +1,75 @@
+"""Staleness-based refresh: copies are to be current as to changes of more than a part of the text."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.decide import Floats
+from vedette.errors import ConfigError
+from vedette.refresh.index_rule import (
+    due_after,
+    elapsed_days,
+    index_wait_days,
+    shrunk_rates,
+    significant,
+    with_counts,
+)
+from vedette.refresh.known import Known, Memory
+
+__all__ = ["Sbr"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sbr:
+    """As ``freshness``, with weight 1 for every page, where a change counts that replaced more than tau of the text.
+
+        stale    =  share of shingles that differ > tau
+        worth(t) =  (1 / L) (1 - exp(-L t) (1 + L t)),      L stale copies found a day, shrunk to the mean of all pages
+        due      =  last_fetch + t where worth(t) / cost = price
+
+    The thesis fits L to the whole record and lays fetches out over weeks (``lab.experiments.user_centric`` does so,
+    too). This is the form that learns as it goes. A change whose size nobody told counts.
+
+    Useful as a baseline that tells large changes from small. Not useful where a small change matters, as the date of a
+    seminar does, or a large one does not, as an advertisement.
+
+    Reference: S. Pandey, *Effective Web Crawling: Discovery, Synchronization, and Ranking* (thesis, 2008), 4.7.1, after
+    J. Cho, H. Garcia-Molina, *Synchronizing a Database to Improve Freshness*, SIGMOD 2000.
+
+    >>> from vedette.decide import rng_for
+    >>> day_s, no = 86_400.0, np.zeros(2, bool)
+    >>> batch = Known(np.arange(2), np.full(2, 10 * day_s), ~no, no, np.full(2, np.nan), before_s=np.zeros(2),
+    ...     share=np.array([0.5, 0.01]))
+    >>> policy = Sbr()
+    >>> memory = policy.observe(policy.start(None), batch, now=10 * day_s)
+    >>> (policy.due(memory, batch, 10 * day_s, 1.0, rng_for(1, "refresh")) / day_s).round(1).tolist()
+    [16.2, 20.1]
+    """
+
+    tau: float = 0.1
+    name: str = "sbr"
+    priced: bool = True
+    wants: frozenset[str] = frozenset({"share"})
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.tau <= 1:
+            raise ConfigError("sbr: tau is a part of a text, from 0 to 1")
+
+    def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+        """No page was looked at."""
+        return Memory.empty(page_width=2, group_width=2)
+
+    def observe(self, state: Memory, batch: Known, now: float) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Another stale copy or none, and the days in which it became so or did not."""
+        days = elapsed_days(batch)
+        return with_counts(state, batch, np.stack([significant(batch, self.tau) & (days > 0), days], axis=1))
+
+    def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+        """When the index reaches the price of a fetch."""
+        waits = index_wait_days(shrunk_rates(state, batch), np.ones(len(batch)), price * batch.cost)
+        return due_after(batch, waits)
+
+    def reason(self, state: Memory, batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+        """How often it changes by so much."""
+        days = 1 / shrunk_rates(state, batch)[row]
+        return f"sbr: more than {self.tau:.0%} of its text changes about every {days:.1f} days"

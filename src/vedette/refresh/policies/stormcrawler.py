@@ -1,0 +1,91 @@
+"""The adaptive schedule of Apache StormCrawler: half as long again, or half the way down."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.decide import Floats, Ints
+from vedette.errors import ConfigError
+from vedette.refresh.known import Known
+
+__all__ = ["StormCrawler"]
+
+HOUR_S = 3_600.0
+DAY_S = 24 * HOUR_S
+
+
+@dataclass(frozen=True, slots=True)
+class StormCrawler:
+    """Stretch a page's interval by half when a fetch finds it unchanged, else go half the way to the shortest.
+
+        interval <- min(max_interval, interval (1 + inc_rate))            unchanged
+        interval <- (1 - dec_rate) interval + dec_rate min_interval       changed
+        interval <- first_interval                                        first fetch, nothing to compare with
+        due      =  last_fetch + interval
+
+    The state is one interval in seconds per page, 0 where there is none yet. A page that changes at every fetch comes
+    ever nearer to the shortest interval; one that never does reaches the longest after seven fetches. Neither what a
+    page is worth nor what a fetch costs is asked, and there is no budget.
+
+    Useful as the field's usual practice beside ``nutch``, and where nothing but the latest comparison is kept.
+    Not useful where a budget must be met, pages differ in worth, or a change is noise.
+
+    Reference: Apache StormCrawler, ``AdaptiveScheduler``, with its default rates and intervals.
+
+    >>> from vedette.decide import rng_for
+    >>> fetched_s = np.full(3, 1000.0)
+    >>> batch = Known(np.arange(3), fetched_s, np.array([True, False, False]), np.array([0, 0, 1], bool), fetched_s)
+    >>> policy = StormCrawler()
+    >>> intervals_s = policy.observe(np.array([10800.0, 7200.0, 0.0]), batch, now=1000.0)
+    >>> intervals_s.tolist()
+    [7200.0, 10800.0, 86400.0]
+    >>> policy.due(intervals_s, batch, now=1000.0, price=0.0, rng=rng_for(1, "refresh")).tolist()
+    [8200.0, 11800.0, 87400.0]
+    """
+
+    name: str = "stormcrawler"
+    inc_rate: float = 0.5
+    dec_rate: float = 0.5
+    first_interval_s: float = DAY_S
+    min_interval_s: float = HOUR_S
+    max_interval_s: float = 14 * DAY_S
+
+    def __post_init__(self) -> None:
+        if not (self.inc_rate >= 0 and 0 <= self.dec_rate <= 1):
+            raise ConfigError("stormcrawler: inc_rate must be at least 0, dec_rate in 0 to 1")
+        if not 0 < self.min_interval_s <= self.first_interval_s <= self.max_interval_s < np.inf:
+            raise ConfigError("stormcrawler: intervals must satisfy 0 < min_interval <= first_interval <= max_interval")
+
+    def start(self, config: None) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+        """No page has an interval."""
+        return np.zeros(0)
+
+    def observe(self, state: Floats, batch: Known, now: float) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+        """The intervals after these fetches, in a new array; a page may occur once in a batch."""
+        before_s = self._interval_s(state, batch.place)
+        shorter_s = (1 - self.dec_rate) * before_s + self.dec_rate * self.min_interval_s
+        longer_s = np.minimum(before_s * (1 + self.inc_rate), self.max_interval_s)
+        after = np.zeros(max(len(state), int(batch.place.max(initial=-1)) + 1))
+        after[: len(state)] = state
+        compared_s = np.where(batch.changed, shorter_s, longer_s)
+        after[batch.place] = np.where(batch.first_fetch, self.first_interval_s, compared_s)
+        return after
+
+    def due(self, state: Floats, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Last fetch plus interval; a page without one gets the first interval."""
+        due: Floats = batch.last_fetch_s + self._interval_s(state, batch.place)
+        return due
+
+    def reason(self, state: Floats, batch: Known, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+        """The interval and what the latest fetch did to it."""
+        again = f"again {self._interval_s(state, batch.place)[row] / HOUR_S:.1f} h after the last fetch"
+        if batch.first_fetch[row]:
+            return f"stormcrawler: fetched once, {again}"
+        return f"stormcrawler: found {'changed' if batch.changed[row] else 'unchanged'}, {again}"
+
+    def _interval_s(self, state: Floats, place: Ints) -> Floats:
+        """Each page's interval; the first interval where the state has none."""
+        kept = np.zeros(len(place))
+        inside = place < len(state)
+        kept[inside] = state[place[inside]]
+        return np.where(kept > 0, kept, self.first_interval_s)

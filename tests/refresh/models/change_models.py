@@ -1,0 +1,83 @@
+"""All models of change, and batches of looks for them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import strategies as st
+
+from vedette.decide import Floats
+from vedette.refresh.known import Known, Memory
+from vedette.refresh.model import ChangeModel
+from vedette.refresh.models.ageing import Ageing
+from vedette.refresh.models.mixture import Mixture
+from vedette.refresh.models.poisson import Poisson
+from vedette.refresh.models.pooled import Pooled
+from vedette.refresh.models.replacement import Replacement
+from vedette.refresh.models.rhythm import Rhythm
+from vedette.refresh.models.signals import Signals
+from vedette.refresh.models.two_stage import TwoStage
+from vedette.refresh.models.young import Young
+
+DAY_S = 86_400.0
+MODELS: tuple[ChangeModel, ...] = (
+    *(Poisson(), Pooled(), Ageing(), TwoStage(), Replacement(), Rhythm(), Signals(), Young(), Mixture()),
+)
+NAMES = [model.name for model in MODELS]
+
+
+def looks(
+    changed: npt.ArrayLike, day: float, gap_d: float | Sequence[float], *, first: bool = False, **columns: Any
+) -> Known:
+    """A look at each of some pages on a day, so long after the one before."""
+    count = len(np.asarray(changed))
+    last_s = np.full(count, day * DAY_S)
+    before_s = np.full(count, np.nan) if first else last_s - np.asarray(gap_d, np.float64) * DAY_S
+    told = {name: np.asarray(values) for name, values in columns.items()}
+    modified_s = told.pop("modified_s", np.full(count, np.nan))
+    return Known(
+        np.arange(count),
+        last_s,
+        np.asarray(changed, bool),
+        np.full(count, first),
+        modified_s,
+        before_s=before_s,
+        **told,
+    )
+
+
+def taught(model: ChangeModel, batches: Sequence[Known]) -> Memory:
+    """What a model remembers after these."""
+    memory = Memory.empty(model.page_width, model.group_width)
+    for batch in batches:
+        memory = model.learn(memory, batch)
+    return memory
+
+
+def later(batch: Known, days: float) -> Floats:
+    """So many days after the last fetch of each page."""
+    return batch.last_fetch_s + days * DAY_S
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> list[Known]:
+    """Some pages of some groups, met and then looked at a few times; some are gone, some have dates or signals."""
+    count = draw(st.integers(1, 4))
+    section = draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))
+    site = [min(number, 2) for number in section]
+    day = draw(st.floats(0, 2e4))
+    batches = [looks([False] * count, day, 0.0, first=True, section=section, site=site)]
+    for gap in draw(st.lists(st.sampled_from([0.0, 1e-5, 0.04, 1.0, 6.5, 40.0, 3000.0]), max_size=6)):
+        day += gap
+        flags = st.lists(st.booleans(), min_size=count, max_size=count)
+        told = st.lists(st.floats(-1e5, 3e9) | st.just(np.nan), min_size=count, max_size=count)
+        columns: dict[str, Any] = {
+            "modified_s": draw(told),
+            "signal_s": draw(told),
+            "words": draw(told),
+            "links": draw(told),
+        }
+        gone = np.array(draw(flags)) & draw(st.booleans())
+        batches.append(looks(draw(flags), day, gap, section=section, site=site, gone=gone, **columns))
+    return batches
