@@ -84,13 +84,13 @@ class Mind:
         return worth
 
     def price_for(self, pages: Ints, told: Told, now_s: float, until_s: float) -> float:
-        """The price at which half of these pages are due until a time."""
+        """The price at which half of these pages are due until a time; 1 where the price makes no difference yet."""
         low, high = LOWEST, HIGHEST
         for _ in range(HALVINGS):
             price = sqrt(low) * sqrt(high)
             due = self.due(pages, told, now_s, price) <= until_s
             low, high = (price, high) if len(pages) and due.mean() > 0.5 else (low, price)
-        return low
+        return low if LOWEST * 2 < low < HIGHEST / 2 else 1.0
 
     def _rows(self, pages: Ints) -> Any:  # noqa: ANN401 - see above
         if isinstance(self._state, Memory):

@@ -109,6 +109,12 @@ class Memory:
             _grown(self.groups, int(max(batch.section.max(initial=0), batch.site.max(initial=0))) + 1),
         )
 
+    def covering(self, batch: Known) -> "Memory":
+        """The same for reading: itself, where it has rows for all pages and groups of a batch."""
+        groups = max(int(batch.section.max(initial=0)), int(batch.site.max(initial=0)))
+        enough = int(batch.place.max(initial=-1)) < len(self.pages) and groups < len(self.groups)
+        return self if enough else self.reaching(batch)
+
 
 def _grown(rows: Floats, count: int) -> Floats:
     grown = np.zeros((max(len(rows), count), rows.shape[1]))

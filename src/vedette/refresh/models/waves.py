@@ -56,6 +56,8 @@ GROUP_WIDTH = LIKE + 4
 # Of a wave: it came after one time and before another; pages that it hit and that it spared, counted.
 AFTER, BEFORE, HIT, SPARED = range(4)
 FULL = 0.999
+# Days without a wave that every group is believed to have seen.
+SWEPT_PRIOR_D = 200.0
 TINY = 1e-9
 
 
@@ -88,7 +90,7 @@ class Waves:
 
     name: str = "waves"
     shape: float = 0.5
-    section_shape: float = 2.0
+    section_shape: float = 8.0
     first_share: tuple[float, float] = (0.02, 0.01)
     doubt: float = 2.0
     surprise: float = 0.5
@@ -112,31 +114,30 @@ class Waves:
 
     def belief(self, memory: Memory, batch: Known, at_s: Floats) -> Belief:
         """The same as a sum of hazards, with the hazard that the page has then."""
-        memory = memory.reaching(batch)
+        memory = memory.covering(batch)
         changed_s = self._changed_s(memory, batch)
         own = self._own(memory, batch, changed_s, batch.last_fetch_s, at_s)
         age = np.maximum(at_s - changed_s, 0.0) / DAY_S
-        staleness, hazard = own.pace * own.paced, own.pace * _factors(memory)[_bin(age)]
+        hazard = own.pace * _factors(memory)[_bin(age)]
         for rows, counted in _levels(batch):
-            chance = _wave_chance(memory.groups[rows], batch.last_fetch_s) * counted[:, None]
-            staleness = staleness - np.log1p(-np.minimum(chance, FULL)).sum(axis=1)
             groups = memory.groups[rows]
-            hazard = hazard + counted * groups[:, SWEPT] / (groups[:, DAYS] + 200.0)
+            hazard = hazard + counted * groups[:, SWEPT] / (groups[:, DAYS] + SWEPT_PRIOR_D)
+        staleness = own.pace * own.paced + _swept(memory, batch)
         return Belief(staleness, np.maximum(hazard, TINY))
 
     def when(self, memory: Memory, batch: Known, staleness: Floats) -> Floats:
         """The time at which each page will be this stale, if nothing is heard until then; not before its last fetch."""
-        memory = memory.reaching(batch)
+        memory = memory.covering(batch)
         changed_s = self._changed_s(memory, batch)
         own = self._own(memory, batch, changed_s, batch.last_fetch_s, batch.last_fetch_s)
-        waves = self.belief(memory, batch, batch.last_fetch_s).staleness
-        paced = _paced(memory, _age(batch, changed_s)) + np.maximum(staleness - waves, 0.0) / own.pace
+        left = np.maximum(staleness - _swept(memory, batch), 0.0)
+        paced = _paced(memory, _age(batch, changed_s)) + left / own.pace
         at_s: Floats = np.maximum(changed_s + DAY_S * _age_at(memory, paced), batch.last_fetch_s)
         return at_s
 
     def rates(self, memory: Memory, batch: Known) -> Rates:
         """Its own pace at its age, and the waves of its section and site; the interval is that of the pace."""
-        memory = memory.reaching(batch)
+        memory = memory.covering(batch)
         changed_s = self._changed_s(memory, batch)
         own = self._own(memory, batch, changed_s, batch.last_fetch_s, batch.last_fetch_s)
         hazard = self.belief(memory, batch, batch.last_fetch_s).hazard
@@ -182,7 +183,7 @@ class Waves:
 
     def _credit(self, after: Memory, memory: Memory, batch: Known, seen: Ints) -> None:
         batch = _some(batch, seen)
-        memory = memory.reaching(batch)
+        memory = memory.covering(batch)
         changed_s = self._changed_s(memory, batch)
         own = self._own(memory, batch, changed_s, batch.before_s, batch.last_fetch_s)
         levels = list(_levels(batch))
@@ -261,6 +262,15 @@ def _wave_chance(groups: Floats, last_s: Floats) -> Floats:
     share = waves[:, :, HIT] / np.maximum(waves[:, :, HIT] + waves[:, :, SPARED], TINY)
     chance: Floats = _since(groups, last_s) * share
     return chance
+
+
+def _swept(memory: Memory, batch: Known) -> Floats:
+    """-log of the chance that no wave hit each page since its last fetch."""
+    staleness = np.zeros(len(batch))
+    for rows, counted in _levels(batch):
+        chance = _wave_chance(memory.groups[rows], batch.last_fetch_s) * counted[:, None]
+        staleness -= np.log1p(-np.minimum(chance, FULL)).sum(axis=1)
+    return staleness
 
 
 def _prior(shares: tuple[float, float]) -> Floats:

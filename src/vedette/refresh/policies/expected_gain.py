@@ -55,7 +55,7 @@ class ExpectedGain:
 
     name: str = "expected-gain"
     model: Waves = field(default_factory=Waves)
-    floor: float = 0.5
+    floor: float = 0.75
     confidence: float = 2.0
     longest_s: float = 180 * DAY_S
     priced: bool = True
@@ -136,7 +136,7 @@ class ExpectedGain:
 
     def _weight(self, state: Memory, batch: Known) -> Floats:
         """mu: what a change of each page brings, in ordinary changes."""
-        state = state.reaching(batch)
+        state = state.covering(batch)
         own = state.pages[batch.place, self.model.page_width :]
         gains, measured, views = state.groups[0, self.model.group_width :]
         if not gains > 0:

@@ -21,7 +21,7 @@ class UserCentric:
 
     The mean is shrunk to that of all pages, as if one fetch more had been made with it: a page without history has the
     mean of all, and one that brought nothing so far is looked at ever more rarely, and never given up. As long as no
-    gain of any page is known, all are due at once. A page that died says nothing. The price is in search quality.
+    fetch is known to have brought anything, all are due at once. A page that died says nothing. The price is in search quality.
 
     Useful where the gain of a fetch is measured (``Known.gain``). Not useful where it is not, or where gains come in
     bursts: the worth of a fetch grows evenly here for ever, while that of a page which has changed already does not.
@@ -67,7 +67,7 @@ class UserCentric:
 
     def _per_day(self, state: Memory, batch: Known) -> Floats:
         fetches, total = state.groups[0].tolist()
-        if not fetches:
+        if not total > 0:
             return np.full(len(batch), np.inf)
         own = remembered(state.pages, batch.place)
         per_day: Floats = np.maximum(own[:, 1] + total / fetches, 0.0) / (own[:, 0] + 1)

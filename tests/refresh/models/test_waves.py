@@ -1,0 +1,103 @@
+"""Own pace, age and waves: what a change teaches about the page, about pages of its age, and about its neighbours."""
+
+import numpy as np
+import pytest
+
+from vedette.decide import Floats, rng_for
+from vedette.refresh.known import Known, Memory
+from vedette.refresh.models.waves import Waves
+
+DAY_S = 86_400.0
+PAGES = 40
+# Pages 0 to 19 are in one section (row 2), the others in another (row 3), all of one site (row 1).
+SECTION = np.repeat([2, 3], PAGES // 2)
+
+
+def told(pages: list[int], last_d: float, before_d: Floats | None, *, changed: bool | list[bool]) -> Known:
+    """A batch about some pages, in days."""
+    count, rows = len(pages), np.array(pages)
+    return Known(
+        rows,
+        np.full(count, last_d * DAY_S),
+        np.full(count, changed) if isinstance(changed, bool) else np.array(changed),
+        np.full(count, before_d is None),
+        np.full(count, np.nan),
+        before_s=np.full(count, np.nan) if before_d is None else before_d * DAY_S,
+        section=SECTION[rows],
+        site=np.ones(count, np.int64),
+    )
+
+
+def begun() -> Memory:
+    """All pages were fetched once, and looked at twice without a change."""
+    model, every = Waves(), list(range(PAGES))
+    memory = model.learn(Memory.empty(model.page_width, model.group_width), told(every, 100.0, None, changed=False))
+    memory = model.learn(memory, told(every, 150.0, np.full(PAGES, 100.0), changed=False))
+    return model.learn(memory, told(every, 200.0, np.full(PAGES, 150.0), changed=False))
+
+
+def chances(memory: Memory, pages: list[int], last_d: float, at_d: float) -> Floats:
+    """How probably each page has changed since a day."""
+    batch = told(pages, last_d, None, changed=False)
+    return Waves().chance(memory, batch, np.full(len(pages), at_d * DAY_S))
+
+
+def test_a_change_that_nobody_expected_makes_neighbours_suspect() -> None:
+    """After pages of a section change together, the rest is likelier to have changed, and more so than elsewhere."""
+    before = begun()
+    after = Waves().learn(before, told([0, 1, 2], 210.0, np.full(3, 200.0), changed=True))
+    near, far = ([10], [30])
+    assert chances(after, near, 200.0, 210.0) > 1.2 * chances(before, near, 200.0, 210.0)
+    assert chances(after, near, 200.0, 210.0) > chances(after, far, 200.0, 210.0)
+
+
+def test_who_was_fetched_after_a_wave_is_not_suspect() -> None:
+    """A wave speaks of copies from before it; a copy of later is as good as ever."""
+    model = Waves()
+    memory = model.learn(begun(), told([0, 1, 2, 3], 210.0, np.full(4, 200.0), changed=True))
+    assert chances(memory, [10], 200.0, 211.0) > 2 * chances(memory, [10], 210.0, 211.0)
+
+
+def test_fetches_that_find_nothing_end_a_suspicion() -> None:
+    """Neighbours that were spared speak for the rest."""
+    model = Waves()
+    suspect = model.learn(begun(), told([0, 1, 2], 210.0, np.full(3, 200.0), changed=True))
+    cleared = model.learn(suspect, told([4, 5, 6, 7, 8], 211.0, np.full(5, 200.0), changed=False))
+    assert chances(cleared, [10], 200.0, 211.0) < chances(suspect, [10], 200.0, 211.0)
+
+
+def test_pages_that_rested_go_on_resting() -> None:
+    """Where changes follow on changes, the factor of age falls: the same page is less suspect the longer it rests."""
+    model, rng = Waves(), rng_for(1, "tests/waves")
+    memory = Memory.empty(model.page_width, model.group_width)
+    every, at_d = list(range(PAGES)), 0.0
+    last_change_d = np.zeros(PAGES)
+    memory = model.learn(memory, told(every, at_d + 1.0, None, changed=False))
+    for _ in range(60):
+        age_d = at_d - last_change_d
+        changed = rng.random(PAGES) < np.where(age_d < 3.0, 0.5, 0.01)
+        memory = model.learn(memory, told(every, at_d + 2.0, np.full(PAGES, at_d + 1.0), changed=changed.tolist()))
+        at_d += 1.0
+        last_change_d[changed] = at_d
+    young, old = (int(page) for page in (last_change_d.argmax(), last_change_d.argmin()))
+    now_d = at_d + 1.0
+    hazard = model.belief(memory, told([young, old], now_d, None, changed=False), np.full(2, now_d * DAY_S)).hazard
+    assert hazard[0] > 2 * hazard[1]
+
+
+def test_when_is_where_belief_gets_to() -> None:
+    """The time at which a page will be so stale is the time at which the model believes so."""
+    model, memory = Waves(), begun()
+    batch = told([3, 25], 200.0, None, changed=False)
+    at_s = model.when(memory, batch, np.array([0.2, 1.5]))
+    assert model.belief(memory, batch, at_s).staleness == pytest.approx([0.2, 1.5])
+
+
+def test_a_page_that_is_gone_teaches_nothing() -> None:
+    """Neither pace nor waves follow from a death."""
+    memory, model = begun(), Waves()
+    dead = told([0], 210.0, np.full(1, 200.0), changed=True)
+    gone = Known(*(np.array([True]) if name == "gone" else getattr(dead, name) for name in Known.__slots__))
+    after = model.learn(memory, gone)
+    assert (after.pages == memory.pages).all()
+    assert (after.groups == memory.groups).all()

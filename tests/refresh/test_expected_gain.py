@@ -1,0 +1,84 @@
+"""Expected gain: sooner where it pays, never twice as dear for nothing, and nobody is starved."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.decide import Floats, rng_for
+from vedette.refresh.known import Known, Memory
+from vedette.refresh.policies.expected_gain import ExpectedGain
+
+DAY_S = 86_400.0
+POLICY = ExpectedGain()
+
+
+def batch(
+    last_d: float, before_d: float | None, changed: list[bool], gain: list[float] | None = None, cost: float = 1.0
+) -> Known:
+    """The same pages, all fetched on one day."""
+    count = len(changed)
+    return Known(
+        np.arange(count),
+        np.full(count, last_d * DAY_S),
+        np.array(changed),
+        np.full(count, before_d is None),
+        np.full(count, np.nan),
+        before_s=np.full(count, np.nan if before_d is None else before_d * DAY_S),
+        gain=np.array(gain) if gain else np.full(count, np.nan),
+        cost=np.full(count, cost),
+    )
+
+
+def learned(pattern: list[list[bool]], gain: list[float] | None = None) -> tuple[Memory, Known]:
+    """Pages that were fetched every ten days and found as the rows of a pattern say."""
+    state = POLICY.observe(POLICY.start(None), batch(10.0, None, [False] * len(pattern[0])), 10 * DAY_S)
+    seen = batch(10.0, None, pattern[0])
+    for turn, row in enumerate(pattern, start=2):
+        seen = batch(10.0 * turn, 10.0 * (turn - 1), row, gain)
+        state = POLICY.observe(state, seen, 10.0 * turn * DAY_S)
+    return state, seen
+
+
+def due_d(state: Memory, seen: Known, price: float) -> Floats:
+    """When pages are due, in days."""
+    now = float(seen.last_fetch_s[0])
+    return POLICY.due(state, seen, now, price, rng_for(1, "tests/expected-gain")) / DAY_S
+
+
+def test_what_a_change_brings_makes_it_due_sooner() -> None:
+    """Of two pages that change alike, the one whose changes bring more is fetched sooner."""
+    state, seen = learned([[True, True], [False, False]] * 3, gain=[5.0, 0.1])
+    rich, poor = due_d(state, seen, 2.0)
+    assert rich < poor
+
+
+def test_what_costs_more_waits_longer() -> None:
+    """Twice the cost is twice the price."""
+    state, seen = learned([[True, False]] * 3)
+    dear = Known(*(seen.cost * 2 if name == "cost" else getattr(seen, name) for name in Known.__slots__))
+    assert due_d(state, dear, 0.5).tolist() == due_d(state, seen, 1.0).tolist()
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=1, max_size=6), st.floats(1e-6, 1e6))
+def test_no_page_is_starved_and_none_is_due_before_its_fetch(pattern: list[list[bool]], price: float) -> None:
+    """Whatever was found and whatever the price, a page is due after its last fetch, within the longest wait."""
+    state, seen = learned(pattern)
+    waits = due_d(state, seen, price) - seen.last_fetch_s / DAY_S
+    assert (waits >= 0).all()
+    assert (waits <= POLICY.longest_s / DAY_S + 1e-6).all()
+
+
+@given(st.floats(1e-3, 1e3), st.floats(1.0, 10.0))
+def test_a_higher_price_never_makes_a_page_due_sooner(price: float, factor: float) -> None:
+    """Due times follow the price."""
+    state, seen = learned([[True, False, False], [False, True, False]])
+    assert (due_d(state, seen, price * factor) >= due_d(state, seen, price)).all()
+
+
+@given(st.floats(1e-2, 10.0))
+def test_a_page_is_worth_its_price_when_it_is_due(price: float) -> None:
+    """Asked again at the time at which it said it would be due, it is due by then."""
+    state, seen = learned([[True, False, False], [False, True, False]])
+    now = float(due_d(state, seen, price).max()) * DAY_S
+    again = POLICY.due(state, seen, now, price, rng_for(1, "tests/expected-gain"))
+    assert (again <= now + DAY_S).any()
