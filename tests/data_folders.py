@@ -19,7 +19,7 @@ from vedette.fetch.robots_state import UNKNOWN, RobotsAnswered, observe
 from vedette.index.stored import Stored, pack
 from vedette.parse.change import Kept
 from vedette.ring.orders import Content, Place
-from vedette.ring.ports import Fate, HostRow, PageRow, StrangerLink, Told
+from vedette.ring.ports import Fate, HostRow, PageRow, Remembered, StrangerLink, Told
 
 NOW_S = 1_800_000_000.0
 DAY_S = 86_400.0
@@ -42,6 +42,9 @@ CONTENT = Content(
     stored=pack(Stored("https://www.example.org/", "Grüße", body="Grüße an alle")),
     private="https://www.example.org/",
 )
+
+REMEMBERED = Remembered(1, NOW_S, 120, None, before_s=NOW_S - DAY_S, gain=0.25, views=2.0, memory=b"mark" + bytes(48))
+GROUP = (f"https://{HOST}/", b"mark" + bytes(80))
 
 
 @contextmanager
@@ -143,3 +146,5 @@ def write_sample(folder: Path) -> None:
         book.set_token("11" * 32)
         book.open_session("22" * 32, NOW_S)
         book.link_strangers([StrangerLink("www.example.net", URLS[0], NOW_S)])
+        book.keep_remembered([REMEMBERED])
+        book.keep_groups([GROUP])

@@ -129,7 +129,7 @@ def test_the_worked_example_and_the_messages_of_the_document_are_true() -> None:
             "unknown key store.zzz; known are store.data, store.keep_days, store.max_size, store.min_free",
         ),
         ("[crawler]", "unknown section [crawler]; did you mean [crawl]?"),
-        ("[zzz]", "unknown section [zzz]; known are [crawl], [store], [serve]"),
+        ("[zzz]", "unknown section [zzz]; known are [crawl], [refresh], [store], [serve]"),
         ('crawl = "fast"', 'crawl = "fast": write a section, [crawl], with its keys below'),
         ("[[crawl]]", "crawl = …: write a section, [crawl], with its keys below"),
     ],

@@ -19,7 +19,7 @@ PAGES = {
     TWO: page("Second", "a second site with a zeppelin gamma"),
     f"{TWO}robots.txt": Leaf("User-agent: *\nCrawl-delay: 0.1\n", headers=(("Content-Type", "text/plain"),)),
 }
-PLACES = ("", "sites", "queue", "explain", "discover", "searches", "results", "storage", "actions")
+PLACES = ("", "sites", "queue", "explain", "discover", "refresh", "searches", "results", "storage", "actions")
 PATIENCE_S = 60.0
 
 
@@ -151,6 +151,7 @@ def test_a_url_is_explained_and_fetched_now(console: Page, run: Up, web: SmallWe
     console.fill("[name=url]", f"{HOME}a")
     console.click("text=Explain >> nth=-1")
     expect(console.locator("main")).to_contain_text("fetched")
+    expect(console.locator("main")).to_contain_text("Next due")
     before = len(web.visited(f"{HOME}a"))
     console.get_by_role("button", name="Fetch now").click()
     patiently(lambda: len(web.visited(f"{HOME}a")) > before, PATIENCE_S)
@@ -183,6 +184,14 @@ def test_a_domain_is_blocked_and_unblocked(console: Page, run: Up) -> None:
     console.goto(f"{run.address}/console/actions")
     expect(console.locator("main")).to_contain_text("one.test")
     expect(console.locator("main")).to_contain_text("ndone")
+
+
+def test_refreshing_is_told_from_the_first_pages_on(console: Page, run: Up) -> None:
+    """An estimate of what is current, and which pages are due next with a way to all that is known of each."""
+    console.goto(f"{run.address}/console/refresh")
+    expect(console.locator(".big")).to_contain_text("current, by estimate")
+    console.get_by_role("link", name=f"{HOME}a").click()
+    expect(console.locator("main")).to_contain_text("Worth of a fetch")
 
 
 def test_strangers_are_offered_and_never_crawled(console: Page, run: Up) -> None:

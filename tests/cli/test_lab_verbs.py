@@ -108,10 +108,15 @@ def test_list_names_experiments_policies_bounds_and_worlds(capsys: pytest.Captur
         (["lab", "report", "nothing", "--to", "out"], "no finished run"),
         (["lab", "report"], "--to"),
         (["lab", "report", "--data", "nowhere"], "nowhere is no data folder"),
+        (["lab", "serve", "made:tiny", "--port", "99999"], "up to 65535"),
+        (["lab", "serve", "made:tiny", "--log", "."], "a folder that is there"),
+        (["lab", "serve", "made:tiny", "--hosts", "nowhere/hosts.txt"], "a folder that is there"),
         (["lab", "report", "--data"], "vedette-data is no data folder"),
         (["lab", "import-git", "nowhere", "out"], "is not here"),
         (["lab", "import-git", ".", "."], "is there already"),
-        (["lab", "import-frontpages", "nowhere", "."], "is there already"),
+        (["lab", "import-frontpages", ".", "."], "is there already"),
+        (["lab", "import-frontpages", "nowhere", "out"], "is not here"),
+        (["lab", "import-frontpages", ".", "nowhere/out"], "a folder that is there"),
     ],
 )
 @pytest.mark.usefixtures("here")

@@ -198,7 +198,7 @@ def test_explain_says_what_was_decided_and_why(site: str, tmp_path: Path) -> Non
     assert (page["page"]["status"], page["known"]["standing"], page["robots"]["verdict"]) == (200, "fetched", "allowed")
     assert page["page"] == running["page"]
     assert page["page"]["due_s"] > page["page"]["fetched_s"]
-    assert "nutch" in page["page"]["rule"]
+    assert "expected-gain" in page["page"]["rule"]
     assert (tmp_path / "vedette-data" / "warc" / page["page"]["archived"]["file"]).exists()
     assert "fixed" in told("explain", site, cwd=tmp_path)["page"]["rule"]
     tracked = told("explain", site + "b?utm_source=n", cwd=tmp_path)

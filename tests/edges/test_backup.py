@@ -290,6 +290,35 @@ def test_a_damaged_record_does_not_prevent_a_backup(folder: Path, tmp_path: Path
     assert restore(tmp_path / "backup", tmp_path / "new", quiet).missing == ()
 
 
+def test_reports_of_the_lab_are_part_of_a_backup(folder: Path, tmp_path: Path) -> None:
+    """There and back, every file of a report is as it was; links, half-written files and others' files stay behind."""
+    texts = {"lab-refresh.json": "{}", "lab-refresh.md": "# Refresh", "lab-refresh-freshness.svg": "<svg />"}
+    (folder / "lab").mkdir()
+    for name, text in {**texts, "lab-refresh.json.new": "{", "diary.txt": "mine"}.items():
+        (folder / "lab" / name).write_text(text)
+    (folder / "lab" / "lab-elsewhere.json").symlink_to(folder / "state.db")
+    (folder / "lab" / "lab-folder.json").mkdir()
+    copied = back_up(folder, tmp_path / "backup", quiet)
+    restored = restore(tmp_path / "backup", tmp_path / "new", quiet)
+    for place in ("backup", "new"):
+        assert {path.name: path.read_text() for path in (tmp_path / place / "lab").iterdir()} == texts
+    assert (copied.missing, restored.missing) == ((), ())
+    without = sum(path.stat().st_size for name in ("*.db", "warc/*") for path in (tmp_path / "backup").glob(name))
+    assert copied.size_bytes == without + sum(map(len, texts.values()))
+
+
+def test_a_report_that_cannot_be_read_is_named(folder: Path, tmp_path: Path) -> None:
+    """The rest is copied all the same."""
+    (folder / "lab").mkdir()
+    locked = folder / "lab" / "lab-locked.json"
+    locked.touch(mode=0o000)
+    if os.access(locked, os.R_OK):
+        pytest.skip("whoever may read everything cannot be refused")
+    copied = back_up(folder, tmp_path / "backup", quiet)
+    assert copied.pages == len(BODIES)
+    assert [words.split()[0] for words in copied.missing] == ["lab/lab-locked.json"]
+
+
 def test_a_backup_is_a_plain_database(folder: Path, tmp_path: Path) -> None:
     """One file without a log beside it, whole by SQLite's own judgement."""
     back_up(folder, tmp_path / "backup", quiet)

@@ -12,7 +12,21 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.data_folders import BODIES, CONTENT, HOST, NOW_S, ORIGIN, ROBOTS, SITE, URLS, Fetches, opened, write_sample
+from tests.data_folders import (
+    BODIES,
+    CONTENT,
+    GROUP,
+    HOST,
+    NOW_S,
+    ORIGIN,
+    REMEMBERED,
+    ROBOTS,
+    SITE,
+    URLS,
+    Fetches,
+    opened,
+    write_sample,
+)
 
 from vedette.edges.book import SiteRow
 from vedette.edges.state import FORMAT, database_said_plainly, hold, open_state, read_state
@@ -118,7 +132,7 @@ def test_a_folder_is_made_and_found_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "contents"), [(2, {}), (3, {1: CONTENT.kept}), (4, {1: CONTENT.kept}), (5, {1: CONTENT.kept})]
+    ("number", "contents"), [(2, {}), *((number, {1: CONTENT.kept}) for number in range(3, FORMAT + 1))]
 )
 def test_the_kept_samples_can_be_opened(number: int, contents: dict[int, Kept], tmp_path: Path) -> None:
     """A folder of an older format, as it was first written, opens with all that was in it, and has the newest then."""
@@ -128,6 +142,9 @@ def test_the_kept_samples_can_be_opened(number: int, contents: dict[int, Kept], 
     with opened(folder) as state:
         assert [row.action.what for row in state.book.actions(9)] == [f"added {SITE.start}"]
         assert len(state.book.secret()) == 32
+        (look,) = state.book.looks([1])
+        assert (look.url, state.book.groups()) == (URLS[0], [GROUP] if number >= 6 else [])
+        assert look.kept == REMEMBERED if number >= 6 else not look.kept.memory
 
 
 def test_a_format_is_not_changed_unnoticed(folder: Path) -> None:

@@ -15,13 +15,14 @@ from vedette.edges.state_view import open_view
 from vedette.errors import SiteError
 from vedette.facts import Refusal, Site
 from vedette.live.commands import Call, Desk
+from vedette.live.explaining import explained
 from vedette.live.orders import carry_out
 from vedette.live.settings import LiveSettings, rules_for, schedule_for
 from vedette.live.writing import written
 from vedette.ring.copies import Copies
 from vedette.ring.keep import Keeper
 from vedette.ring.orders import Errand, Fetched, HostNews, Report
-from vedette.ring.ports import Fate
+from vedette.ring.ports import Fate, Gained
 from vedette.web.orders import AddRules, AddSite, ImportSites, Order, PauseSite, RemoveSite, Rule, SetSite, Undo
 
 HOME = "http://127.0.0.1/"
@@ -385,3 +386,38 @@ def test_hosts_with_something_to_do_are_listed(bench: Bench) -> None:
     first = reply["hosts"][0]
     assert (first["waiting"], first["why"], first["trouble"], first["out"]) == (3, "status 503", "status 503", 0)
     assert first["ready_s"] == bench.now_s + 3600.0
+
+
+def test_budget_and_refresh_policy_change_without_a_restart(bench: Bench) -> None:
+    """They hold at once; what holds only from the next start on, and what makes no sense, is refused in words."""
+    wanted = {"crawl.budget": "2/s", "refresh.policy": "nutch"}
+    assert bench.desk.answer(Call("set", {"settings": wanted}), bench.now_s) == {"policy": "nutch", "budget_per_s": 2.0}
+    assert (bench.keeper.rules.budget_per_s, bench.keeper.refreshing.policy) == (2.0, "nutch")
+    for settings, why in (({"store.data": "x"}, "next start"), ({"refresh.policy": "none"}, "expected-gain")):
+        assert why in str(bench.desk.answer(Call("set", {"settings": settings}), bench.now_s)["error"])
+    assert (bench.keeper.rules.budget_per_s, bench.keeper.refreshing.policy) == (2.0, "nutch")
+
+
+def test_a_page_is_explained_with_rate_worth_price_and_gain(bench: Bench) -> None:
+    """What the policy says of a page that was fetched twice, and what its last fetch brought; of a source nothing."""
+    bench.crawled(*pages("a"))
+    for _ in range(2):
+        bench.fetch(HOME + "a")
+        for errand in bench.asked():
+            bench.answer(errand)
+        bench.keeper.renewed(bench.now_s)
+    page = dict(bench.state.book.pages())[HOME + "a"]
+    bench.keeper.gained([Gained(page.id, page.fetched_s, 0.5, 3.0)], bench.now_s)
+    bench.state.commit()
+    told, source = (
+        explained(url, bench.settings.folder, schedule_for(bench.settings), lambda _: None, bench.now_s)
+        for url in (HOME + "a", HOME)
+    )
+    refresh = told["refresh"]
+    assert (refresh["refetched"], refresh["gain"], refresh["views"]) == (True, 0.5, 3.0)
+    assert refresh["rate_low_d"] <= refresh["rate_d"] <= refresh["rate_high_d"]
+    assert refresh["price"] == bench.keeper.refreshing.price
+    assert refresh["worth"] >= 0
+    assert told["page"]["rule"].startswith("expected-gain")
+    assert source["refresh"] is None
+    assert source["page"]["rule"].startswith("fixed")

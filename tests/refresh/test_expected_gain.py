@@ -1,5 +1,7 @@
 """Expected gain: sooner where it pays, never twice as dear for nothing, and nobody is starved."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,7 +57,7 @@ def test_what_a_change_brings_makes_it_due_sooner() -> None:
 def test_what_costs_more_waits_longer() -> None:
     """Twice the cost is twice the price."""
     state, seen = learned([[True, False]] * 3)
-    dear = Known(*(seen.cost * 2 if name == "cost" else getattr(seen, name) for name in Known.__slots__))
+    dear = replace(seen, cost=seen.cost * 2)
     assert due_d(state, dear, 0.5).tolist() == due_d(state, seen, 1.0).tolist()
 
 

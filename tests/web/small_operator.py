@@ -27,7 +27,7 @@ from vedette.web.console.site_ports import (
     SiteLook,
     Stranger,
 )
-from vedette.web.console.watch_ports import Crawl, HostLine, Hosts, Part, Searched, Storage
+from vedette.web.console.watch_ports import Crawl, DuePage, HostLine, Hosts, Part, Refresh, Searched, Storage, Tenth
 from vedette.web.look import Look
 from vedette.web.orders import CloseSession, Done, NewToken, OpenSession, Order, Undo
 
@@ -105,6 +105,11 @@ class SmallWatch:
             (Rising("storm", 20.0, 0.5),),
             Drift(0.3, is_notable=True, movers=(Mover("storm", 0.2, 0.01),)),
         )
+        home = DuePage("https://docs.example.org/", NOW_S - 30, "fixed: looked at every hour")
+        page = DuePage("https://docs.example.org/lag", NOW_S + 3600, "", 1 / 3, 1 / 9, 1.0, 0.4, 0.7)
+        tenths = (*[Tenth(20.0, 2.0 * place + 1.0, 2.0 * place) for place in range(9)], Tenth(0.0, 0.0, 0.0))
+        self.refresh_now = Refresh("expected-gain", 0.8, 180.0, 108.0, tenths, 0.83, 12, (home, page))
+        self.won: list[tuple[float, float]] = []
         self.series: dict[str, list[tuple[float, float]]] = {}
         self.is_kept = True
 
@@ -115,6 +120,14 @@ class SmallWatch:
     def hosts(self) -> Hosts:
         """As set."""
         return Hosts(self.host_rows, len(self.host_rows))
+
+    def refresh(self) -> Refresh:
+        """As set."""
+        return self.refresh_now
+
+    def gains(self, since_s: float) -> list[tuple[float, float]]:
+        """As set, since then."""
+        return [point for point in self.won if point[0] >= since_s]
 
     def searched(self, _since_s: float) -> Searched:
         """As set, whatever the time."""

@@ -47,6 +47,7 @@ def facts(url: str, **changed: Any) -> dict[str, Any]:
         "host": {"name": "docs.example.org", "wait": "", "ready_s": 0.0},
         "known": {**known, "why": None, "ended_s": None, "copy_lost": None},
         "page": {**page, "bytes": 10, "location": "", "due_s": NOW_S + 7300, "rule": "a rule", "archived": None},
+        "refresh": None,
         "content": None,
         "copies": None,
         "index": None,

@@ -18,10 +18,10 @@ from vedette.edges.series import SERIES
 from vedette.learn.workload import Drift, Rising
 from vedette.web.console.over_time import TITLES
 from vedette.web.console.tables import Column, Table
-from vedette.web.console.watch_ports import Crawl, HostLine, Searched
+from vedette.web.console.watch_ports import Crawl, DuePage, HostLine, Refresh, Searched, Tenth
 from vedette.web.console.watching import Streams, troubles
 
-PAGES = ("", "queue", "searches", "storage")
+PAGES = ("", "queue", "refresh", "searches", "storage")
 HOSTILE = "<script>alert('x')</script>\u202e" + "W" * 200
 
 
@@ -50,6 +50,7 @@ def test_every_page_stands_without_any_number() -> None:
     console = signed_in()
     console.watch.crawl_now = Crawl()
     console.watch.host_rows = ()
+    console.watch.refresh_now = Refresh()
     console.watch.asked = Searched(Totals(), (), (), (), Drift(0.0, is_notable=False, is_told=False))
     for page in PAGES:
         assert console.client.get(f"/console/{page}").status_code == 200
@@ -64,6 +65,9 @@ def test_hostile_words_are_only_words() -> None:
     watch.host_rows = (HostLine(HOSTILE, 1, HOSTILE, 1e300, 0, HOSTILE),)
     query = QueryCount(HOSTILE, HOSTILE, 10**12, 1, 1, 1, -1e300)
     watch.asked = watch.asked._replace(top=(query,), without_result=(query,), rising=(Rising(HOSTILE, 1e300, 0.0),))
+    due = DuePage(HOSTILE, 1e300, HOSTILE, 1e300, -1.0, float("nan"), float("inf"), -1e300)
+    watch.refresh_now = Refresh(HOSTILE, 1e300, 1e-300, 1e300, (Tenth(1e300, -1.0, float("nan")),) * 10, 1e9, 9, (due,))
+    watch.won = [(NOW_S - 1e6, 1e300), (NOW_S - 60, float("nan")), (NOW_S, -1.0)]
     watch.series = {name: [(NOW_S - at_s, 1e300 * (-1) ** at_s) for at_s in range(5)] for name in SERIES}
     for page in PAGES:
         answer = console.client.get(f"/console/{page}")
@@ -92,14 +96,16 @@ def test_every_number_over_time_has_a_title_and_a_file(console: Console) -> None
     for name in SERIES:
         assert len(rows_of(console.client.get(f"/console/series.csv?name={name}&over=day").text)) == 3
         assert len(rows_of(console.client.get(f"/console/series.csv?name={name}&over=hour").text)) == 2
-    assert console.client.get("/console/series.csv?name=../etc").status_code == 404
+    for wrong in ("name=../etc", "name=price&other=../etc"):
+        assert console.client.get(f"/console/series.csv?{wrong}").status_code == 404
 
 
 def test_metrics_have_the_latest_of_each_number(console: Console) -> None:
     """Under its name, with what it means; a number that was never measured is not there."""
-    console.watch.series = {"coverage": [(NOW_S, 0.75)], "nobody's": [(NOW_S, 1.0)]}
+    console.watch.series = {"coverage": [(NOW_S, 0.75)], "nobody's": [(NOW_S, 1.0)], "current_share": [(NOW_S, 0.5)]}
     text = console.client.get("/metrics").text
     assert "vedette_coverage 0.75" in text
+    assert "vedette_current_share 0.5" in text
     assert "vedette_empty_share" not in text
     assert "nobody" not in text
 

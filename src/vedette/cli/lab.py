@@ -22,7 +22,7 @@ Serve a made web on loopback until Ctrl-C. The file of --connect-to lines tells 
 where its hosts are:
 
   vedette lab serve made:small --speed 60 --log access.log --hosts hosts.txt
-  vedette crawl harbour-gazette.test --connect-to @hosts.txt --allow-private --speed 60
+  vedette crawl http://wendle-echo.test/ --connect-to @hosts.txt --allow-private --speed 60
 """
 
 JUDGE = """\
@@ -48,7 +48,7 @@ def _add_serve(verbs: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("world", metavar="made:SIZE", help="tiny, small, medium or large")
     parser.add_argument("--seed", type=int, default=1, help="another number is another web (default: 1)")
     parser.add_argument("--speed", metavar="X", type=speed_of, default=1.0, help="how many times as fast its time runs")
-    parser.add_argument("--port", type=int, default=0, help="(default: any that is free)")
+    parser.add_argument("--port", metavar="N", type=_port_of, default=0, help="(default: any that is free)")
     parser.add_argument("--log", metavar="FILE", type=Path, help="write the access log here")
     parser.add_argument("--hosts", metavar="FILE", type=Path, help="write one --connect-to line a host here")
     parser.add_argument("--debug", action="store_true", help="show where an error comes from")
@@ -68,6 +68,12 @@ def _add_judge(verbs: "argparse._SubParsersAction[Parser]") -> None:
     parser.set_defaults(run=_judge, parser=parser)
 
 
+def _port_of(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 1 << 16):
+        raise argparse.ArgumentTypeError(f'"{text}" is no port: write a number up to 65535, or 0 for any that is free')
+    return int(text)
+
+
 def _say_what(_: argparse.Namespace) -> int:
     verbs = "list, run, report, import-git, import-frontpages, serve or judge"
     raise UsageError(f"say what to do in the lab: {verbs}; see vedette lab --help")
@@ -77,6 +83,9 @@ def _serve(options: argparse.Namespace) -> int:
     from vedette.edges.clock import start_clock
     from vedette.lab.worlds.made.server import open_world, serve
 
+    for path in (options.log, options.hosts):
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            raise UsageError(f"{path}: name a file in a folder that is there")
     world = open_world(options.world, options.seed)
     clock = start_clock(world.start_s, options.speed)
     serve(

@@ -85,7 +85,7 @@ def _add_import_git(verbs: "argparse._SubParsersAction[Parser]") -> None:
 
 def _add_import_frontpages(verbs: "argparse._SubParsersAction[Parser]") -> None:
     parser = _verb(verbs, "import-frontpages", "read a public recording of front pages into one file")
-    parser.add_argument("clone", metavar="CLONE", type=Path, help="a clone of the recording")
+    parser.add_argument("clone", metavar="CLONE", help="PATH[#BRANCH] of a clone of the recording, bare or not")
     parser.add_argument("out", metavar="OUT", type=Path, help="what is written, such as frontpages-2024.npz")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 

@@ -19,7 +19,7 @@ from vedette.lab.report import read_run, write_report
 from vedette.lab.rows import plain
 from vedette.lab.run_folder import ROWS, RunFolder, default_folder
 from vedette.lab.runner import run_cells
-from vedette.lab.world_names import worlds_there
+from vedette.lab.world_names import Place, place_of, worlds_there
 
 __all__ = ["VERBS"]
 
@@ -131,26 +131,36 @@ def _report_places(options: argparse.Namespace) -> list[Path]:
 
 def _import_git(options: argparse.Namespace) -> int:
     from vedette.lab.open_world import import_into
-    from vedette.lab.world_names import place_of
 
-    place = place_of(options.repo if options.repo.startswith("git:") else f"git:{options.repo}")
+    place = _git_place(options.repo)
     _refuse_there(options.out)
     with Gauge("read", quiet=options.quiet) as gauge:
         found = import_into(place, options.out, gauge.look)
     words = f"{counted(found.pages, 'page')}, {counted(found.versions, 'version')}, {counted(found.links, 'link')}"
-    missing = f"; {counted(found.missing, 'object')} not in the repository" if found.missing else ""
-    print(f"{words}{missing}: {options.out} ({bytes_in_words(found.size_bytes)})")
+    print(f"{words}{_missing(found.missing)}: {options.out} ({bytes_in_words(found.size_bytes)})")
     return 0
 
 
 def _import_frontpages(options: argparse.Namespace) -> int:
     from vedette.lab.worlds.frontpage_recording import import_frontpages
 
+    place = _git_place(options.clone)
     _refuse_there(options.out)
     with Gauge("read", quiet=options.quiet) as gauge:
-        import_frontpages(options.clone, options.out, gauge.look)
-    print(f"{options.out} ({bytes_in_words(options.out.stat().st_size)})")
+        found = import_frontpages(f"{place.path}#{place.part}", options.out, gauge.look)
+    words = f"{counted(found.snapshots, 'snapshot')} of {counted(found.sources, 'source')}"
+    shown = f"{counted(found.targets, 'target')}, shown {counted(found.rows, 'time')}"
+    failed = f"{counted(found.failed, 'scrape')} failed"
+    print(f"{words}, {shown}; {failed}{_missing(found.missing)}: {options.out} ({bytes_in_words(found.size_bytes)})")
     return 0
+
+
+def _git_place(typed: str) -> Place:
+    return place_of(typed if typed.startswith("git:") else f"git:{typed}")
+
+
+def _missing(objects: int) -> str:
+    return f"; {counted(objects, 'object')} not in the repository" if objects else ""
 
 
 def _refuse_there(out: Path) -> None:

@@ -29,13 +29,14 @@ from vedette.config.kinds import (
     read_value,
     written,
 )
-from vedette.config.sections import Crawl, Serve, Store
+from vedette.config.sections import Crawl, Refresh, Serve, Store
 from vedette.errors import ConfigError
 
 __all__ = [
     "Config",
     "Crawl",
     "Rate",
+    "Refresh",
     "Serve",
     "Store",
     "describe",
@@ -59,6 +60,7 @@ class Config:
     """All settings of the machine, by section."""
 
     crawl: Crawl = field(default_factory=Crawl)
+    refresh: Refresh = field(default_factory=Refresh)
     store: Store = field(default_factory=Store)
     serve: Serve = field(default_factory=Serve)
 
@@ -72,7 +74,7 @@ class _Setting:
     meaning: str
 
 
-_SECTIONS = {"crawl": Crawl, "store": Store, "serve": Serve}
+_SECTIONS = {"crawl": Crawl, "refresh": Refresh, "store": Store, "serve": Serve}
 _SETTINGS = {
     f"{section}.{each.metadata['key']}": _Setting(
         section, each.name, each.metadata["kind"], each.default, each.metadata["meaning"]

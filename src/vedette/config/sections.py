@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vedette.config.kinds import Count, Duration, Folder, Kind, Networks, OneOf, Rate, RateKind, Size, Text, Texts
+from vedette.ring.refresh_names import POLICIES, PREFERRED
 
-__all__ = ["Crawl", "Serve", "Store"]
+__all__ = ["Crawl", "Refresh", "Serve", "Store"]
 
 # It is sent in a header of every request, so nothing that could end the header or its comment gets in.
 _CONTACT = re.compile(r"(?=[!-~]+\Z)(?:[^@()]+@[^@()]+|https?://[^()/]+[^()]*)")
@@ -110,6 +111,20 @@ class Crawl:
             "ca_file",
             Text(_FILE, 'write the path of a PEM file, such as "/etc/ssl/intranet.pem"'),
             "a PEM file of roots that are trusted besides the system's, such as an intranet's",
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """When known pages are fetched again."""
+
+    policy: str = field(
+        default=PREFERRED,
+        metadata=says(
+            "policy",
+            OneOf(tuple(POLICIES)),
+            "by which rule known pages are fetched again; another one begins to learn anew",
         ),
     )
 

@@ -1,10 +1,10 @@
 """Copies of a data folder: taken while it is in use, put back into a new one.
 
 A backup has ``format``, ``state.db`` as it was at one moment, the archive files as far as that state acknowledges
-them, and ``record.db`` with all that was logged by then; what visitors' marks are made with is never copied. A file
-that will never be written to again is linked where the file system can do that: it then takes no room, and neither side
-ever changes it in place. Everything is made under another name (``DIR.partial``) and renamed when it is whole and on
-the disk, so DIR is there and complete, or it is not there.
+them, ``record.db`` with all that was logged by then, and ``lab`` with the lab's reports; what visitors' marks are made
+with is never copied. A file that will never be written to again is linked where the file system can do that: it then
+takes no room, and neither side ever changes it in place. Everything is made under another name (``DIR.partial``) and
+renamed when it is whole and on the disk, so DIR is there and complete, or it is not there.
 """
 
 import os
@@ -28,6 +28,9 @@ __all__ = ["Copied", "back_up", "restore"]
 MARK = "vedette-copy-in-progress"
 STEP_PAGES = 2000
 TRIES = 5
+REPORTS = "lab"
+# Those that name others come first: what they name was there before them.
+REPORT_KINDS = ("json", "md", "svg")
 
 Progress = Callable[[str, int, int], None]
 
@@ -53,7 +56,7 @@ def back_up(folder: Path, to: Path, progress: Progress) -> Copied:
         (partial / "warc").mkdir()
         lengths = _copy_moment(folder, partial, progress)
         shutil.copyfile(folder / "format", partial / "format")
-        return _copied(partial, lengths, lost=_copy_record(folder, partial))
+        return _copied(partial, lengths, lost=[*_copy_record(folder, partial), *_copy_reports(folder, partial)])
 
 
 def restore(backup: Path, folder: Path, progress: Progress) -> Copied:
@@ -71,7 +74,7 @@ def restore(backup: Path, folder: Path, progress: Progress) -> Copied:
             progress("archive files", number, len(files))
         for name in ("state.db", "format", *([RECORD] if (backup / RECORD).is_file() else [])):
             shutil.copyfile(backup / name, partial / name)
-        return _copied(partial, _lengths(partial / "state.db"))
+        return _copied(partial, _lengths(partial / "state.db"), lost=_copy_reports(backup, partial))
 
 
 @contextmanager
@@ -162,6 +165,22 @@ def _fold_copies(partial: Path) -> None:
         db.execute("PRAGMA journal_mode = DELETE")
 
 
+def _copy_reports(source: Path, target: Path) -> list[str]:
+    """The lab's reports, as plain files and no others; what could not be copied, in words."""
+    lost = []
+    for path in [path for kind in REPORT_KINDS for path in sorted((source / REPORTS).glob(f"lab-*.{kind}"))]:
+        if path.is_symlink() or not path.is_file():
+            continue
+        (target / REPORTS).mkdir(exist_ok=True)
+        try:
+            shutil.copyfile(path, target / REPORTS / path.name)
+        except FileNotFoundError:  # it went just now
+            continue
+        except PermissionError:
+            lost.append(f"{REPORTS}/{path.name} cannot be read and is left out")
+    return lost
+
+
 def _lengths(path: Path) -> dict[str, int]:
     """The acknowledged length of each archive file; an old format has no archive."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True)) as db:
@@ -228,18 +247,20 @@ def _copied(partial: Path, lengths: dict[str, int], lost: Iterable[str] = ()) ->
         pages,
         len(sizes),
         sum(stat.st_nlink > 1 for stat in sizes.values()),
-        sum(path.stat().st_size for path in partial.glob("*.db")) + sum(stat.st_size for stat in sizes.values()),
+        sum(path.stat().st_size for path in (*partial.glob("*.db"), *partial.glob(f"{REPORTS}/*")))
+        + sum(stat.st_size for stat in sizes.values()),
         (*missing, *lost),
     )
 
 
 def _sync(folder: Path) -> None:
-    for path in [*folder.iterdir(), *(folder / "warc").iterdir()]:
+    folders = [path for path in (folder / "warc", folder / REPORTS) if path.is_dir()]
+    for path in [path for each in (folder, *folders) for path in each.iterdir()]:
         if path.is_file():
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-    _sync_folder(folder / "warc")
-    _sync_folder(folder)
+    for each in (*folders, folder):
+        _sync_folder(each)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -16,13 +16,14 @@ from isal import isal_zlib
 
 from vedette.edges.content_book import CONTENT_SCHEMA, ContentBook
 from vedette.edges.operator_book import OPERATOR_SCHEMA, OperatorBook
+from vedette.edges.page_rows import PAGE_COLUMNS, page_of_row
+from vedette.edges.refresh_book import REFRESH_SCHEMA, RefreshBook
 from vedette.edges.search_book import SEARCH_SCHEMA
 from vedette.edges.stranger_book import STRANGER_SCHEMA, StrangerBook
 from vedette.errors import StoreCorrupt
 from vedette.facts import Origin, Site, origin_of, partition_of
 from vedette.fetch.request import PRODUCT
 from vedette.fetch.robots_state import RobotsState, from_json, to_json
-from vedette.ring.orders import Place
 from vedette.ring.ports import Due, HostRow, Outlinks, PageRow
 
 __all__ = ["HostRow", "SiteRow", "StateBook", "create_book"]
@@ -88,10 +89,6 @@ CREATE TABLE IF NOT EXISTS life (
 ) STRICT;
 """
 
-_PAGE_COLUMNS = (
-    "id, host, status, kind, fetched_s, changed_s, title, content_type, etag, last_modified, digest, payload_digest, "
-    "location, body_bytes, file, offset, length, interval_s, due_s"
-)
 _KEEP_PAGE = f"INSERT OR REPLACE INTO page VALUES ({', '.join('?' * 21)})"  # noqa: S608 - question marks only
 
 
@@ -106,11 +103,12 @@ class SiteRow:
 
 def create_book(connection: sqlite3.Connection) -> None:
     """Make the tables where they are missing."""
-    for statement in (_SCHEMA + CONTENT_SCHEMA + SEARCH_SCHEMA + OPERATOR_SCHEMA + STRANGER_SCHEMA).split(";\n"):
+    parts = (_SCHEMA, CONTENT_SCHEMA, SEARCH_SCHEMA, OPERATOR_SCHEMA, STRANGER_SCHEMA, REFRESH_SCHEMA)
+    for statement in "".join(parts).split(";\n"):
         connection.execute(statement)
 
 
-class StateBook(ContentBook, OperatorBook, StrangerBook):
+class StateBook(ContentBook, OperatorBook, StrangerBook, RefreshBook):
     """A ``ring.ports.Book``, and what start-up, commands and explanations need besides."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -135,8 +133,8 @@ class StateBook(ContentBook, OperatorBook, StrangerBook):
 
     def copies(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
         """What is at hand of these URLs, where something is."""
-        sql = f"SELECT {_PAGE_COLUMNS} FROM page WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608 - our columns
-        return {row[0]: _page(row) for row in self._db.execute(sql, (json.dumps(list(ids)),))} if ids else {}
+        sql = f"SELECT {PAGE_COLUMNS} FROM page WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608 - our columns
+        return {row[0]: page_of_row(row) for row in self._db.execute(sql, (json.dumps(list(ids)),))} if ids else {}
 
     def note(self, id_: int, why: str, at_s: float) -> None:
         """Why a URL was refused or could not be fetched."""
@@ -233,7 +231,7 @@ class StateBook(ContentBook, OperatorBook, StrangerBook):
 
     def forget(self, ids: Sequence[int], *, pages: bool) -> None:
         """Drop what is noted of URLs, and with ``pages`` what is kept of them."""
-        kept = (("page", "id"), ("content", "id")) if pages else ()
+        kept = (("page", "id"), ("content", "id"), ("refresh", "id")) if pages else ()
         for table, key in (("note", "url_id"), ("held", "url_id"), *kept):
             sql = f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))"  # noqa: S608 - our own names
             self._db.execute(sql, (json.dumps(list(ids)),))
@@ -262,10 +260,10 @@ class StateBook(ContentBook, OperatorBook, StrangerBook):
 
     def pages(self) -> Iterator[tuple[str, PageRow]]:
         """Every page with its URL, in the order in which URLs were first seen."""
-        columns = ", ".join(f"page.{column.strip()}" for column in _PAGE_COLUMNS.split(","))
+        columns = ", ".join(f"page.{column.strip()}" for column in PAGE_COLUMNS.split(","))
         sql = f"SELECT url.url, {columns} FROM page JOIN url ON url.id = page.id ORDER BY page.id"  # noqa: S608 - our columns
         for url, *row in self._db.execute(sql):
-            yield url, _page(row)
+            yield url, page_of_row(row)
 
     def _packed(self, id_: int, links: Outlinks | None) -> bytes:
         if links is not None:
@@ -279,13 +277,6 @@ class StateBook(ContentBook, OperatorBook, StrangerBook):
             row = self._db.execute("SELECT partition FROM host WHERE id = ?", (host,)).fetchone()
             self._partitions[host] = int(row[0])
         return self._partitions[host]
-
-
-def _page(row: Sequence[Any]) -> PageRow:
-    """A row of ``_PAGE_COLUMNS``, which are the fields of a page in their order, but for the place in three parts."""
-    file, offset, length = row[14:17]
-    place = Place(file, offset, length) if file is not None else None
-    return PageRow._make((*row[:14], place, *row[17:]))
 
 
 def _robots(origin: str, state: str) -> RobotsState:

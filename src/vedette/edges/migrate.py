@@ -1,8 +1,8 @@
 """Older formats become the present one: nothing is lost, and a kill at any moment leaves one of the two whole.
 
 Format 3 added the tables of what pages say, format 4 those that searching needs, format 5 what operators may undo and
-the hosts that pages link to. They are made where they are missing; what pages say fills as they are fetched again, and
-the index is built from the archive.
+the hosts that pages link to, format 6 what refreshing remembers. They are made where they are missing; what pages say
+fills as they are fetched again, what refreshing remembers within an hour, and the index is built from the archive.
 
 Format 1 kept page bodies in the database and knew no sites, hosts or archive. The new state is built beside the old
 one in ``state.new.db``, in one transaction, with the bodies in an archive file; then the files change names:
@@ -32,8 +32,10 @@ from vedette.ring.orders import Errand, Fetched, Place
 from vedette.ring.ports import Told
 from vedette.ring.schedule import Schedule
 
-__all__ = ["bring_up_to_date", "migrate", "write_format"]
+__all__ = ["NEWEST", "bring_up_to_date", "migrate", "write_format"]
 
+# The format that folders are brought to.
+NEWEST = 6
 _BATCH = 5000
 _LIMIT_BYTES = 1 << 30
 _WRITER = "format1"
@@ -55,7 +57,7 @@ _PAGES = (
 def bring_up_to_date(folder: Path, number: int | None) -> list[str]:
     """Bring a held folder of an older format up to date; what the operator should know of it."""
     told = [migrate(folder)] if number == 1 else []
-    if number in {1, 2, 3, 4}:
+    if number in range(1, NEWEST):
         with closing(sqlite3.connect(folder / "state.db", isolation_level=None)) as db:
             db.execute("BEGIN IMMEDIATE")
             create_book(db)
@@ -64,7 +66,7 @@ def bring_up_to_date(folder: Path, number: int | None) -> list[str]:
                     db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
             StateBook(db).make_secret()
             db.execute("COMMIT")
-        write_format(folder, 5)
+        write_format(folder, NEWEST)
     return told
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from vedette.edges.band_table import BandTable
 from vedette.edges.book import StateBook, create_book
-from vedette.edges.migrate import bring_up_to_date, write_format
+from vedette.edges.migrate import NEWEST, bring_up_to_date, write_format
 from vedette.edges.url_store import UrlStore, create
 from vedette.edges.warc import truncate_to
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
@@ -41,7 +41,7 @@ __all__ = [
     "said_plainly",
 ]
 
-FORMAT = 5
+FORMAT = NEWEST
 SKETCHES_AT_ONCE = 10_000
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -159,7 +159,7 @@ def read_state(folder: Path) -> Iterator[sqlite3.Connection]:
 def _open_to_read(folder: Path) -> sqlite3.Connection:
     if not (folder / "format").exists():
         raise StoreError(f"{folder} is no data folder: name one with --data")
-    if check_format(folder) in {1, 2, 3, 4}:
+    if check_format(folder) in range(1, FORMAT):
         with hold(folder):
             bring_up_to_date(folder, check_format(folder))
     return sqlite3.connect(f"{(folder / 'state.db').resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)

@@ -1,8 +1,9 @@
 """Does the lab decide as the crawler did? Decisions that a crawl wrote down are made again from the same facts.
 
-A crawl writes them where VEDETTE_DECISIONS names a file: due times of fetched pages (``refresh``) and the worth of
-unseen ones (``order``). Here each goes through the policies and the steps of the lab. Which of several front queues a
-URL is drawn from is decided by the store, by lot, and is not replayed.
+A crawl writes them where VEDETTE_DECISIONS names a file: due times of sources and of what is gone (``refresh``), what a
+refresh policy learned of pages and when they are due (``refresh/fetched``, ``refresh/asked``, ``refresh/gained``), and
+the worth of unseen ones (``order``). Here each goes through the policies and the steps of the lab. Which of several
+front queues a URL is drawn from is decided by the store, by lot, and is not replayed.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,9 +17,11 @@ from vedette.decide import rng_for
 from vedette.lab.refresh_run import again
 from vedette.order.fronts import ORDERS, OrderName
 from vedette.order.unseen import Unseen
-from vedette.refresh.known import Known
+from vedette.refresh.known import Known, Memory
 from vedette.refresh.policies.fixed import Fixed
 from vedette.refresh.policies.nutch import Nutch
+from vedette.ring.mind import Mind
+from vedette.ring.refresh_names import policy_named
 from vedette.ring.witness import Decision, read_decision
 
 __all__ = ["Difference", "differences", "remade", "replay"]
@@ -60,15 +63,38 @@ def _unlike(decision: Decision) -> tuple[str, int] | None:
     made = remade(decision)
     for name, told in decision.outcome.items():
         # Nothing else is the same number: decisions are compared to the bit, and never is never.
-        unlike = np.flatnonzero(np.asarray(told) != made[name])
+        unlike = _differing(np.asarray(told), made[name])
         if len(unlike):
             return name, int(unlike[0])
     return None
 
 
+def _differing(told: npt.NDArray[np.generic], made: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
+    """The rows that differ; unknown is unknown, and rows that only one has differ."""
+    if told.shape != made.shape:
+        return np.arange(min(len(told), len(made)), max(len(told), len(made), 1))
+    unlike = (told != made) & ~((told != told) & (made != made))  # noqa: PLR0124 - of all numbers only NaN is not itself
+    return np.flatnonzero(unlike.any(axis=1) if told.ndim > 1 else unlike)
+
+
+def _refreshed(decision: Decision) -> Columns:
+    """A batch of the refresh policy: what it remembers after it, and when its pages are due."""
+    facts = {name: np.asarray(column) for name, column in decision.facts.items()}
+    mind = Mind(policy_named(next(iter(decision.policies))))
+    batch = Known(**{name: facts[name] for name in Known.__slots__ if name in facts})
+    memory = Memory(facts["pages"], facts["groups"])
+    learn = {"refresh/fetched": mind.observe, "refresh/gained": mind.gained}.get(decision.stage)
+    after = learn(memory, batch, decision.now_s) if learn else memory
+    made = {"pages": after.pages, "groups": after.groups}
+    if decision.stage == "refresh/gained":
+        return made
+    rng = rng_for(decision.seed, decision.stream)
+    return {**made, "due_s": mind.due(after, batch, decision.now_s, float(facts["price"][0]), rng)}
+
+
 def _refresh(decision: Decision) -> Columns:
     facts = {name: np.asarray(column) for name, column in decision.facts.items()}
-    batch = Known(*(facts[name] for name in Known.__slots__))
+    batch = Known(**{name: facts[name] for name in Known.__slots__ if name in facts})
     rng = rng_for(decision.seed, decision.stream)
     pages, sources = (cast("dict[str, Any]", decision.policies[who]) for who in ("pages", "sources"))
     state, due_s = again(Nutch(**pages), facts["state"], batch, decision.now_s, rng)
@@ -83,4 +109,10 @@ def _order(decision: Decision) -> Columns:
     return {"worth": policy.worth(policy.start(None), batch, decision.now_s, rng)}
 
 
-STAGES: Mapping[str, Callable[[Decision], Columns]] = {"refresh": _refresh, "order": _order}
+STAGES: Mapping[str, Callable[[Decision], Columns]] = {
+    "refresh": _refresh,
+    "refresh/fetched": _refreshed,
+    "refresh/asked": _refreshed,
+    "refresh/gained": _refreshed,
+    "order": _order,
+}

@@ -6,13 +6,14 @@ with an ``error`` in words; it never ends the keeper.
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from vedette.config import override
 from vedette.discover.scope import refusal, site_of
 from vedette.edges.state import State
 from vedette.edges.url_store import Waits
-from vedette.errors import SiteError, VedetteError
+from vedette.errors import ConfigError, SiteError, VedetteError
 from vedette.facts import Refusal, origin_of
 from vedette.live.concealing import blocked_domains
 from vedette.live.orders import carry_out, changes_sites
@@ -20,15 +21,17 @@ from vedette.live.settings import LiveSettings, rules_for
 from vedette.ring.concealment import lies_in
 from vedette.ring.keep import Keeper
 from vedette.ring.ports import Fate, PageRow
+from vedette.ring.refreshing import Refreshing
 from vedette.web.orders import AddSite, FetchNow, Order
 
 __all__ = ["Call", "Desk", "Verb", "numbers"]
 
-Verb = Literal["status", "stop", "explain", "fetch", "fetched", "hosts", "order"]
+Verb = Literal["status", "stop", "explain", "fetch", "fetched", "hosts", "order", "set"]
 Reply = dict[str, object]
 
 RATE_OVER_S = 60.0
 RATE_STEP_S = 1.0
+SETTABLE = ("crawl.budget", "refresh.policy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class Desk:
             "fetched": self._fetched,
             "hosts": self._hosts,
             "order": self._order,
+            "set": self._set,
         }
 
     def answer(self, call: Call, now_s: float) -> Reply:
@@ -94,6 +98,14 @@ class Desk:
         rules = rules_for(self._settings, self._state.book.sites(), blocked_domains(self._state))
         self.recalled = self._keeper.ruled(rules, self._state.urls.names_with_work(), now_s)
         self.sites_changed = True
+
+    def _set(self, now_s: float, settings: dict[str, str]) -> Reply:
+        """Settings of the machine that hold from now on, without a restart; the next start reads its file again."""
+        if others := [name for name in settings if name not in SETTABLE]:
+            raise ConfigError(f"{others[0]} holds from the next start on; at once change {' and '.join(SETTABLE)}")
+        self._settings = replace(self._settings, config=override(self._settings.config, settings))
+        self.sites_are_new(now_s)
+        return {"policy": self._keeper.refreshing.policy, "budget_per_s": self._keeper.rules.budget_per_s}
 
     def _stop(self, _now_s: float) -> Reply:
         self.stop_asked = True
@@ -219,4 +231,25 @@ def numbers(keeper: Keeper, now_s: float) -> Reply:
         "failures": {why: tally.failures[why] for why in sorted(tally.failures)},
         "refusals": {str(why): tally.refusals[why] for why in sorted(tally.refusals)},
         "hosts_in_trouble": {host.name: host.trouble for host in keeper.hosts.values() if host.trouble},
+        "refresh": refresh_numbers(keeper.refreshing),
+    }
+
+
+def refresh_numbers(refreshing: Refreshing) -> Reply:
+    """How refreshing stands: sums fade, so that they speak of about the last day; None where nothing is known yet.
+
+    ``expected`` and ``found`` are changes by tenths of the chance that was said before, ``counted`` the refreshes.
+    """
+    forecast = refreshing.forecast
+    return {
+        "policy": refreshing.policy,
+        "price": refreshing.price,
+        "refreshes": forecast.refreshes,
+        "wasted": forecast.wasted,
+        "wasted_share": forecast.wasted_share,
+        "expected_share": forecast.expected_share,
+        "found_share": forecast.found_share,
+        "counted": list(forecast.count),
+        "expected": list(forecast.expected),
+        "found": list(forecast.found),
     }

@@ -18,6 +18,7 @@ from vedette.facts import Site, origin_of
 from vedette.fetch import robots_state
 from vedette.live.commands import Call
 from vedette.live.page_facts import held_facts, reading_facts, spared_facts
+from vedette.live.refresh_facts import refresh_facts
 from vedette.ring.concealment import lies_in
 from vedette.ring.ports import PageRow
 from vedette.ring.schedule import Schedule
@@ -66,11 +67,13 @@ class _Facts(NamedTuple):
         known = view.url_by_id(live["id"]) if live else view.url(url)
         page = view.book.page_of(known.id) if known else None
         place = _known(known, live, view) if known else None
+        refresh = refresh_facts(page.id, site, view, self.now_s) if page else None
         return {
             "robots": _robots(url, site, view, self.now_s),
             "host": _host(url, live, view),
             "known": place,
-            "page": _page(url, page, self.schedule),
+            "page": _page(url, page, refresh, self.schedule),
+            "refresh": refresh,
             **reading_facts(page, site, view, self.folder, self.now_s),
             "held": held_facts(known.id, place["why"], view) if known and place and place["why"] else None,
             "spared": spared_facts(url, site, view) if page is None else None,
@@ -154,7 +157,7 @@ def _standing(row: UrlRow, view: StateView) -> Told:
     return {"standing": "leased"} if view.is_leased(row.id) else {"standing": "waiting", "front": row.front}
 
 
-def _page(url: str, page: PageRow | None, schedule: Schedule) -> Told | None:
+def _page(url: str, page: PageRow | None, refresh: Told | None, schedule: Schedule) -> Told | None:
     if page is None:
         return None
     place = page.place
@@ -167,6 +170,6 @@ def _page(url: str, page: PageRow | None, schedule: Schedule) -> Told | None:
         "bytes": page.body_bytes,
         "location": page.location,
         "due_s": page.due_s if isfinite(page.due_s) else None,
-        "rule": schedule.reason(url, page),
+        "rule": refresh["reason"] if refresh else schedule.reason(url, page),
         "archived": {"file": place.file, "offset": place.offset, "length": place.length} if place else None,
     }

@@ -28,6 +28,7 @@ from vedette.facts import Origin
 from vedette.fetch.robots_state import RobotsState, Standing
 from vedette.live.commands import Call, Desk
 from vedette.live.concealing import blocked_domains
+from vedette.live.gain_reading import new_gains
 from vedette.live.housekeeping import Chores
 from vedette.live.settings import LiveSettings, rules_for, schedule_for
 from vedette.live.sparing import Sparing
@@ -254,6 +255,7 @@ class KeeperProcess:
         self._chores_s = wall_s
         self._write()
         self.state.book.set_life("clock_s", repr(self.clock.now()))
+        self.keeper.gained(new_gains(self.state.book, self.settings.folder), self.clock.now())
         self.keeper.renewed(self.clock.now())
         self._dismiss_silent(wall_s)
         if wall_s - self._learned_s >= LEARNED_EVERY_S:

@@ -29,6 +29,13 @@ TIDY_EVERY_S = 60.0
 KEEPER_PATIENCE_S = 2.0
 NICENESS = 5
 TOLD = {"known": "urls_known", "waiting": "urls_waiting"}
+REFRESHING = {
+    "price": "price",
+    "refreshes": "refreshes",
+    "wasted_share": "wasted_share",
+    "change_expected": "expected_share",
+    "change_found": "found_share",
+}
 
 
 class Sampler:
@@ -62,8 +69,10 @@ class Sampler:
             told = ask_keeper(self._folder, Call("status"), KEEPER_PATIENCE_S)
         except (OSError, Gone):
             return {}
-        numbers = {name: float(value) for name, value in told.items() if isinstance(value, int | float)}
+        numbers = _numbers_of(told)
+        refreshing = _numbers_of(told.get("refresh"))
         found = {name: numbers[key] for name, key in TOLD.items() if key in numbers}
+        found |= {name: refreshing[key] for name, key in REFRESHING.items() if key in refreshing}
         return found | self._pace(numbers.get("requests", 0.0))
 
     def _pace(self, requests: float) -> dict[str, float]:
@@ -73,6 +82,12 @@ class Sampler:
         if before is None or before[1] > requests or before[0] >= wall_s:
             return {}
         return {"fetches_per_s": (requests - before[1]) / (wall_s - before[0])}
+
+
+def _numbers_of(told: object) -> dict[str, float]:
+    """What is a number in an answer, by name."""
+    found = told if isinstance(told, dict) else {}
+    return {name: float(value) for name, value in found.items() if isinstance(value, int | float)}
 
 
 class Recorder:

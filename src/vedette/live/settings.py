@@ -67,6 +67,7 @@ def rules_for(settings: LiveSettings, sites: list[SiteRow], blocked: frozenset[s
         most_redirects=crawl.max_redirects,
         robots_most_s=crawl.robots_max_age_s,
         order=crawl.order,
+        refresh=settings.config.refresh.policy,
         lease_span_s=LEASE_SPAN_WALL_S * settings.clock.speed,
         ahead_s=AHEAD_WALL_S * settings.clock.speed,
         recrawl=settings.forever,

@@ -17,9 +17,12 @@ from vedette.edges.state import read_state
 from vedette.errors import StoreError
 from vedette.learn.workload import Drift, Workload, learned_from
 from vedette.live.commands import Call, Verb
+from vedette.live.refresh_watch import GainSums, look_at_refresh
 from vedette.live.sparing import Kept
 from vedette.live.supervisor import ask_keeper
-from vedette.web.console.watch_ports import Crawl, HostLine, Hosts, Part, Searched, Storage
+from vedette.refresh.policies.fixed import Fixed
+from vedette.ring.schedule import Schedule
+from vedette.web.console.watch_ports import Crawl, HostLine, Hosts, Part, Refresh, Searched, Storage
 
 __all__ = ["FolderWatch"]
 
@@ -28,7 +31,8 @@ QUICK_S, SLOW_S = 1.0, 5.0
 MOST_HOSTS = 1000
 MOST_QUERIES = 1000
 MOST_RISING = 20
-LEARNED_S = 90 * 86_400.0  # what is older counts next to nothing
+DAY_S = 86_400.0
+LEARNED_S = 90 * DAY_S  # what is older counts next to nothing
 MOST_KEPT = 64
 _COUNTS = "SELECT (SELECT count(*) FROM site), (SELECT count(*) FROM (SELECT DISTINCT page FROM news LIMIT 100000))"
 _PARTS = (
@@ -48,6 +52,7 @@ class FolderWatch:
         self._crawl, self._hosts = Kept[Crawl](QUICK_S), Kept[Hosts](QUICK_S)
         self._storage, self._latest = Kept[Storage](SLOW_S), Kept[Mapping[str, float]](QUICK_S)
         self._workload = Kept[Workload](SLOW_S)
+        self._refresh, self._gains = Kept[Refresh](SLOW_S), GainSums(folder)
         self._searched: dict[float, Kept[Searched]] = {}
 
     def crawl(self) -> Crawl:
@@ -57,6 +62,14 @@ class FolderWatch:
     def hosts(self) -> Hosts:
         """The hosts that have something to do; none where no keeper answers."""
         return self._hosts.get(self._look_at_hosts)
+
+    def refresh(self) -> Refresh:
+        """How refreshing stands, whether or not a keeper runs."""
+        return self._refresh.get(self._look_at_refresh)
+
+    def gains(self, since_s: float) -> list[tuple[float, float]]:
+        """What fetches of known pages brought, over some minutes each."""
+        return self._gains.since(since_s, self._clock.now())
 
     def searched(self, span_s: float) -> Searched:
         """What was asked in so many seconds until now."""
@@ -77,8 +90,8 @@ class FolderWatch:
             return []
 
     def latest(self) -> Mapping[str, float]:
-        """The last of each number."""
-        return self._latest.get(self._look_at_latest)
+        """The last of each number, and those that are read off."""
+        return self._latest.get(lambda: self._look_at_record() | self._read_off())
 
     def keeps_searches(self) -> bool:
         """Whether the operator wants them written down."""
@@ -151,11 +164,24 @@ class FolderWatch:
             workload.drift(now_s),
         )
 
-    def _look_at_latest(self) -> Mapping[str, float]:
+    def _look_at_record(self) -> dict[str, float]:
         try:
-            return self._record.latest()
+            return dict(self._record.latest())
         except StoreError:
             return {}
+
+    def _look_at_refresh(self) -> Refresh:
+        schedule = Schedule(sources=Fixed(interval_s=self._config.crawl.source_interval_s))
+        try:
+            return look_at_refresh(self._folder, schedule, self._clock.now())
+        except StoreError:
+            return Refresh()
+
+    def _read_off(self) -> dict[str, float]:
+        """Only what there is: a number without a value would say 0, which is wrong."""
+        current, gains = self.refresh().current, self.gains(self._clock.now() - DAY_S)
+        found = {} if current is None else {"current_share": current}
+        return found | ({"gain_day": sum(gain for _, gain in gains)} if gains else {})
 
     def _look_at_disk(self) -> Storage:
         found, store = sizes(self._folder), self._config.store

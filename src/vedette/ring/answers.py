@@ -11,6 +11,7 @@ from vedette.ring.hosts import Hosts
 from vedette.ring.kept import Named, Tally
 from vedette.ring.orders import Fetched
 from vedette.ring.ports import Book, Fate, PageRow, StrangerLink, Urls
+from vedette.ring.refreshing import Refreshing
 from vedette.ring.schedule import Schedule
 from vedette.ring.thrift import Thrift
 
@@ -32,6 +33,7 @@ class Answers:
         urls: Urls,
         book: Book,
         schedule: Schedule,
+        refreshing: Refreshing,
         copies: Copies,
         thrift: Thrift,
         sited: Callable[[str], str | None],
@@ -40,6 +42,7 @@ class Answers:
         self._urls = urls
         self._book = book
         self._schedule = schedule
+        self._refreshing = refreshing
         self._copies = copies
         self._thrift = thrift
         self._sited = sited
@@ -78,7 +81,8 @@ class Answers:
             ids = [result.errand.id for result in results]
             self._urls.acknowledge(ids, Fate.FETCHED, worker)
             earlier = self._book.copies(ids)
-            self._book.keep_pages(list(self._schedule.rows(came, earlier)))
+            judged = self._refreshing.judged(results, earlier)
+            self._book.keep_pages(list(self._schedule.rows(came, earlier, judged)))
             self._meet_strangers(results, earlier)
             groups = self._copies.keep(results)
             for result in results:

@@ -25,7 +25,8 @@ from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost, Named, Order, Rules, Tally
 from vedette.ring.links import spelt
 from vedette.ring.orders import Errand, Fetched, HostNews, Orders, Report, Result, Silent
-from vedette.ring.ports import Book, HostRow, Urls
+from vedette.ring.ports import Book, Gained, HostRow, Urls
+from vedette.ring.refreshing import Refreshing
 from vedette.ring.robots_errands import RobotsErrands
 from vedette.ring.schedule import Schedule
 from vedette.ring.thrift import RELEASED, Thrift
@@ -51,7 +52,8 @@ class Keeper:
         self._fates = Fates(urls, book, schedule, self.tally)
         self._chooser = Chooser(self._hosts, urls, book, self._fates, self.thrift, schedule.witness)
         self._robots = RobotsErrands(self._hosts, book, self._sitemaps)
-        self._answers = Answers(self._hosts, urls, book, schedule, copies, self.thrift, self.sited)
+        self.refreshing = Refreshing(rules, book, schedule.seed, schedule.witness)
+        self._answers = Answers(self._hosts, urls, book, schedule, self.refreshing, copies, self.thrift, self.sited)
 
     @property
     def rules(self) -> Rules:
@@ -198,6 +200,7 @@ class Keeper:
         files, host.errands = host.errands, []
         if files and self._hosts.budget is not None:
             self._hosts.budget.took_files(len(files), now_s)
+        self.refreshing.spent(others=len(files) + sum(errand.copy is None for errand in pages))
         host.asked.update({errand.robots_of: errand for errand in files if errand.robots_of})
         self.pages_out += sum(errand.id not in host.out for errand in pages)
         host.out.update((errand.id, errand) for errand in pages)
@@ -322,14 +325,23 @@ class Keeper:
             host.paused_s = 0.0
 
     def renewed(self, now_s: float, most: int = 1000) -> int:
-        """Known pages whose time has come wait again; how many."""
-        due = self.book.due(now_s, most) if self.rules.recrawl else ()
-        woken = self.urls.again([one.id for one in due], priority=1)
+        """Time goes by: known pages whose time has come, at the price of the moment, wait again; how many."""
+        if not self.rules.recrawl:
+            return 0
+        self.refreshing.step(now_s)
+        due, judged = self.refreshing.due(now_s, most)
+        woken = set(self.urls.again([one.id for one in due], priority=1).tolist())
+        refreshes = len(woken & judged)
+        self.refreshing.spent(refreshes, len(woken) - refreshes)
         for name in dict.fromkeys(one.host for one in due):
             host = self._hosts.get(name)
             host.paused_s = 0.0
             self._hosts.enqueue(host)
         return len(woken)
+
+    def gained(self, gains: Sequence[Gained], now_s: float) -> None:
+        """What fetches turned out to have brought to search."""
+        self.refreshing.gained(gains, now_s)
 
     # the operator
 
@@ -343,6 +355,7 @@ class Keeper:
         for name, id_ in zip(names, self.urls.host_ids(list(names)), strict=True):
             self._hosts.known(name, id_)
         self._hosts.rule(rules)
+        self.refreshing.rule(rules)
         self._vouch()
         for host in [host for host in self.hosts.values() if host.held]:
             self._release(host)

@@ -9,6 +9,7 @@ from vedette.fetch.connect import Detour
 from vedette.fetch.guard import is_public
 from vedette.order.fronts import OrderName
 from vedette.ring.orders import Errand, Orders
+from vedette.ring.refresh_names import PREFERRED
 
 __all__ = ["KeptHost", "Named", "Order", "Rules", "Tally"]
 
@@ -20,7 +21,7 @@ class Rules:
     ``lease_span_s`` is how much work (world seconds of pauses) a worker is given ahead; ``ahead_s`` how long before a
     host's time its errands are given out. ``only_wished`` fetches nothing but what somebody wishes for. Of ``blocked``
     domains nothing is fetched, whatever site they belong to. ``budget_per_s`` is how many pages leave at most in a
-    world second; 0 sets no limit.
+    world second; 0 sets no limit. ``refresh`` names the policy that says when pages are fetched again.
     """
 
     sites: tuple[Site, ...] = ()
@@ -42,6 +43,7 @@ class Rules:
     recrawl: bool = False
     only_wished: bool = False
     order: OrderName = "breadth"
+    refresh: str = PREFERRED
     seed: int = 1
 
     def may_ask(self, address: str, *, private: bool = False) -> bool:

@@ -19,11 +19,14 @@ __all__ = [
     "ContentRow",
     "Due",
     "Fate",
+    "Gained",
     "HostRow",
     "Ids",
     "Leased",
+    "Look",
     "Outlinks",
     "PageRow",
+    "Remembered",
     "StrangerLink",
     "Told",
     "UrlCounts",
@@ -148,6 +151,43 @@ class Due:
     host: str
 
 
+class Remembered(NamedTuple):
+    """What refreshing a page goes by, besides its row: facts, what its latest fetch brought, and a policy's memory.
+
+    ``before_s`` is when the fetch before the latest was made, None where the latest was the first; ``memory`` is empty
+    where no policy remembers anything. ``gain`` and ``views`` are None where they were not measured.
+    """
+
+    id: int
+    found_s: float
+    words: int | None = None
+    share: float | None = None
+    before_s: float | None = None
+    gain: float | None = None
+    views: float | None = None
+    memory: bytes = b""
+
+
+class Look(NamedTuple):
+    """A page at hand, as it is looked at to say when it is due."""
+
+    url: str
+    page: PageRow
+    kept: Remembered
+
+
+class Gained(NamedTuple):
+    """What a fetch of a page turned out to have brought, and how often people are shown the page since.
+
+    None stands for nothing that was measured.
+    """
+
+    page: int
+    fetched_s: float
+    gain: float | None
+    views: float | None
+
+
 class HostRow(NamedTuple):
     """What was last known of a host's pauses."""
 
@@ -239,3 +279,39 @@ class Book(Protocol):
 
     def due(self, now_s: float, most: int) -> Sequence[Due]:
         """Known pages whose time has come and that are not waiting yet, the most overdue first."""
+
+    def keep_due(self, times: Sequence[tuple[int, float]]) -> None:
+        """Pages at hand are due at other times."""
+
+    def remembered(self, ids: Sequence[int]) -> Mapping[int, Remembered]:
+        """What refreshing goes by, of URLs that are known; pages or not."""
+
+    def looks(self, ids: Sequence[int]) -> Sequence[Look]:
+        """Those of these pages that are at hand."""
+
+    def looks_after(self, id_: int, most: int) -> Sequence[Look]:
+        """The next so many pages after an id that can be had: their answer was good, and nothing is noted of them."""
+
+    def keep_remembered(self, rows: Sequence[Remembered]) -> None:
+        """What is remembered of pages from now on."""
+
+    def drop_remembered(self, ids: Sequence[int]) -> None:
+        """Nothing is, from now on."""
+
+    def remembered_count(self) -> int:
+        """Of how many pages something is remembered."""
+
+    def groups(self) -> Sequence[tuple[str, bytes]]:
+        """Groups of pages by name, in the order in which they were first kept, and what is remembered of each."""
+
+    def keep_groups(self, rows: Sequence[tuple[str, bytes]]) -> None:
+        """What is remembered of groups from now on."""
+
+    def drop_groups(self) -> None:
+        """Nothing is, from now on."""
+
+    def life(self, what: str) -> str | None:
+        """A fact about the whole."""
+
+    def set_life(self, what: str, value: str) -> None:
+        """Set it."""

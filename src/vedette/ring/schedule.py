@@ -1,4 +1,4 @@
-"""When a page that was just fetched is due again: sources at a fixed pace, everything else by its own changes."""
+"""When what was just fetched is due again: sources at a fixed pace, pages as is judged, what is gone rarely."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -14,10 +14,11 @@ from vedette.ring.orders import Fetched, Kind, Place
 from vedette.ring.ports import Outlinks, PageRow
 from vedette.ring.witness import Decision, Witness
 
-__all__ = ["Schedule", "is_source"]
+__all__ = ["Schedule", "has_changed", "is_good", "is_source", "kind_after", "status_after"]
 
 SLASHES_OF_A_HOME = 3
 Columns = Mapping[str, Sequence[float] | Sequence[bool]]
+NO_TIMES: Mapping[int, float] = {}
 
 
 def is_source(url: str, kind: Kind) -> bool:
@@ -25,11 +26,28 @@ def is_source(url: str, kind: Kind) -> bool:
     return kind in {"feed", "sitemap"} or (url.endswith("/") and url.count("/") == SLASHES_OF_A_HOME and "?" not in url)
 
 
+def is_good(status: int) -> bool:
+    """Whether there is a page: no error, and it has not moved."""
+    return 200 <= status < 300
+
+
+def status_after(result: Fetched, earlier: PageRow | None) -> int:
+    """The status of what is at hand after an answer."""
+    return earlier.status if earlier is not None and _same(result) else result.status
+
+
+def kind_after(result: Fetched, earlier: PageRow | None) -> Kind:
+    """The kind of what is at hand after an answer."""
+    return earlier.kind if earlier is not None and _same(result) else result.kind
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The first recrawl rule; ``recrawl`` off means that nothing is ever due again.
+    """The rule for all that no refresh policy judges; ``recrawl`` off means that nothing is ever due again.
 
-    A ``witness`` is told each batch with what was decided.
+    ``pages`` has what is gone, moved or refused: it is asked for ever more rarely, in case it comes back. It also has
+    pages of which nothing can be remembered yet, as in an import. A ``witness`` is told each batch with what was
+    decided.
     """
 
     recrawl: bool = False
@@ -39,18 +57,23 @@ class Schedule:
     witness: Witness | None = None
 
     def rows(
-        self, answers: Sequence[tuple[int, Fetched]], earlier: Mapping[int, PageRow]
+        self,
+        answers: Sequence[tuple[int, Fetched]],
+        earlier: Mapping[int, PageRow],
+        judged: Mapping[int, float] = NO_TIMES,
     ) -> Iterator[tuple[PageRow, Outlinks | None]]:
-        """The rows to keep for these answers (host id and result), with their links; None where those at hand hold."""
-        if not answers:
-            return
-        results = [result for _, result in answers]
-        intervals, due = self._times(results, earlier)
-        for (host, result), interval_s, due_s in zip(answers, intervals, due, strict=True):
+        """The rows to keep for these answers (host id and result), with their links; None where those at hand hold.
+
+        ``judged`` has the pages of which a refresh policy has said when they are due.
+        """
+        others = [result for _, result in answers if result.errand.id not in judged]
+        times = self._times(others, earlier) if others else {}
+        for host, result in answers:
             before = earlier.get(result.errand.id)
             anchors = result.content.anchors if result.content else ()
             links = None if before and _same(result) else (result.links, anchors)
-            yield _row(host, result, before, interval_s, due_s), links
+            interval_s, due_s = times.get(result.errand.id) or self._judged_times(result, judged)
+            yield _row(host, result, before, interval_s, due_s if self.recrawl else inf), links
 
     def after_failure(self, url: str, row: PageRow, now_s: float) -> float:
         """When a page that could not be had this time is tried again; a failure says nothing of its changes."""
@@ -78,13 +101,19 @@ class Schedule:
             return self.sources.reason((), batch, 0, row.fetched_s)
         return self.pages.reason(np.array([row.interval_s]), batch, 0, row.fetched_s)
 
-    def _times(self, results: Sequence[Fetched], earlier: Mapping[int, PageRow]) -> tuple[list[float], list[float]]:
+    def _judged_times(self, result: Fetched, judged: Mapping[int, float]) -> tuple[float, float]:
+        """The wait, within bounds, is how long a page rests that cannot be had next time."""
+        due_s = judged[result.errand.id]
+        wait_s = min(max(due_s - result.ended_s, self.pages.min_interval_s), self.pages.max_interval_s)
+        return wait_s, due_s
+
+    def _times(self, results: Sequence[Fetched], earlier: Mapping[int, PageRow]) -> dict[int, tuple[float, float]]:
         before = [earlier.get(result.errand.id) for result in results]
         batch = Known(
             place=np.arange(len(results)),
             last_fetch_s=np.array([result.ended_s for result in results]),
-            changed=np.array([_changed(*pair) for pair in zip(results, before, strict=True)]),
-            first_fetch=np.array([row is None for row in before]),
+            changed=np.array([has_changed(*pair) for pair in zip(results, before, strict=True)]),
+            first_fetch=np.array([_is_begun(*pair) for pair in zip(results, before, strict=True)]),
             modified_s=np.full(len(results), np.nan),
         )
         now_s = float(batch.last_fetch_s.max())
@@ -93,12 +122,14 @@ class Schedule:
         kept = self.pages.observe(state, batch, now_s)
         due = self.pages.due(kept, batch, now_s, 0.0, rng)
         looks = self.sources.due((), batch, now_s, 0.0, rng)
-        sources = [is_source(result.errand.url, result.kind) for result in results]
+        kinds = [kind_after(*pair) for pair in zip(results, before, strict=True)]
+        sources = [is_source(result.errand.url, kind) for result, kind in zip(results, kinds, strict=True)]
         due = np.where(sources, looks, due)
         if self.witness is not None:
             facts = {"state": state.tolist(), "is_source": sources, **_columns(batch)}
             self._tell(self.witness, now_s, facts, {"state": kept.tolist(), "due_s": due.tolist()})
-        return kept.tolist(), due.tolist() if self.recrawl else [inf] * len(results)
+        ids = [result.errand.id for result in results]
+        return dict(zip(ids, zip(kept.tolist(), due.tolist(), strict=True), strict=True))
 
     def _tell(self, witness: Witness, now_s: float, facts: Columns, outcome: Columns) -> None:
         policies = {"pages": asdict(self.pages), "sources": asdict(self.sources)}
@@ -115,7 +146,12 @@ def _same(result: Fetched) -> bool:
     return result.status == 304
 
 
-def _changed(result: Fetched, earlier: PageRow | None) -> bool:
+def _is_begun(result: Fetched, earlier: PageRow | None) -> bool:
+    """Whether a wait begins anew: with the first answer, and when a page is found gone."""
+    return earlier is None or (is_good(earlier.status) and not is_good(status_after(result, earlier)))
+
+
+def has_changed(result: Fetched, earlier: PageRow | None) -> bool:
     """Whether this answer says something else than the one before; of what has no body, status and target count."""
     if earlier is None or _same(result) or result.digest:
         return result.changed
@@ -125,7 +161,7 @@ def _changed(result: Fetched, earlier: PageRow | None) -> bool:
 def _row(host: int, result: Fetched, earlier: PageRow | None, interval_s: float, due_s: float) -> PageRow:
     """What an answer leaves behind; of a page that has not changed, what was known stays."""
     same = earlier if earlier is not None and _same(result) else None
-    changed = _changed(result, earlier)
+    changed = has_changed(result, earlier)
     return PageRow(
         id=result.errand.id,
         host=host,
@@ -149,6 +185,6 @@ def _row(host: int, result: Fetched, earlier: PageRow | None, interval_s: float,
 
 def _place(result: Fetched, earlier: PageRow | None) -> Place | None:
     """The first copy of what is still the same to the byte, unless it was given up; a 304 brings none."""
-    same = earlier is not None and not _changed(result, earlier) and result.digest == earlier.digest
+    same = earlier is not None and not has_changed(result, earlier) and result.digest == earlier.digest
     kept = earlier.place if earlier is not None and same else None
     return kept or (None if earlier is not None and _same(result) else result.place)

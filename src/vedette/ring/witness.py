@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 __all__ = ["Decision", "Witness", "read_decision", "written"]
 
-Column = Sequence[float] | Sequence[bool] | Sequence[int]
+Column = Sequence[float] | Sequence[bool] | Sequence[int] | Sequence[Sequence[float]]
 
 
 class Decision(NamedTuple):
     """One batch. ``policies`` are the names of those who decided, each with its settings.
 
-    ``stream`` names the random stream that came from ``seed``; ``facts`` and ``outcome`` are columns of equal length.
+    ``stream`` names the random stream that came from ``seed``; ``facts`` and ``outcome`` are columns of equal length,
+    or rows of numbers where a policy remembers more than one of each page.
     """
 
     stage: str

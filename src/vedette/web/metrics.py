@@ -17,10 +17,12 @@ from vedette.edges.series import SERIES
 from vedette.facts import Site
 from vedette.learn.record import EventKind, Via
 from vedette.serve.slate import Result, Slate, Wish
+from vedette.web.console.watch_ports import READ_OFF
 from vedette.web.ports import CachedCopy, Overview, Search
 
 __all__ = ["Metrics", "TimedSearch"]
 
+_MEASURES = {**SERIES, **READ_OFF}
 _BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 
@@ -80,10 +82,10 @@ class Metrics:
     def _measured(self, latest: Mapping[str, float]) -> None:
         """A gauge for each number that there is; one without a value would say 0, which is wrong."""
         for name, value in latest.items():
-            if name not in SERIES or name == "pages":  # which has a gauge already
+            if name not in _MEASURES or name == "pages":  # which has a gauge already
                 continue
             if name not in self._series:
-                words = SERIES[name].words
+                words = _MEASURES[name].words
                 self._series[name] = Gauge(
                     f"vedette_{name}", words, registry=self._registry, multiprocess_mode="mostrecent"
                 )

@@ -1,5 +1,7 @@
 """Own pace, age and waves: what a change teaches about the page, about pages of its age, and about its neighbours."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -97,7 +99,6 @@ def test_a_page_that_is_gone_teaches_nothing() -> None:
     """Neither pace nor waves follow from a death."""
     memory, model = begun(), Waves()
     dead = told([0], 210.0, np.full(1, 200.0), changed=True)
-    gone = Known(*(np.array([True]) if name == "gone" else getattr(dead, name) for name in Known.__slots__))
-    after = model.learn(memory, gone)
+    after = model.learn(memory, replace(dead, gone=np.array([True])))
     assert (after.pages == memory.pages).all()
     assert (after.groups == memory.groups).all()

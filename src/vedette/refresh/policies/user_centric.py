@@ -21,7 +21,8 @@ class UserCentric:
 
     The mean is shrunk to that of all pages, as if one fetch more had been made with it: a page without history has the
     mean of all, and one that brought nothing so far is looked at ever more rarely, and never given up. As long as no
-    fetch is known to have brought anything, all are due at once. A page that died says nothing. The price is in search quality.
+    fetch is known to have brought anything, all are due at once. A page that died says nothing. The price is in search
+    quality.
 
     Useful where the gain of a fetch is measured (``Known.gain``). Not useful where it is not, or where gains come in
     bursts: the worth of a fetch grows evenly here for ever, while that of a page which has changed already does not.

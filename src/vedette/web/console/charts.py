@@ -15,7 +15,7 @@ from markupsafe import Markup
 from vedette.web.console.scales import said, time_ticks, top_of
 from vedette.web.words import ago, exact, stamp
 
-__all__ = ["HEIGHT", "Line", "bars", "line_chart", "stacked"]
+__all__ = ["BOTTOM", "FEWEST", "HEIGHT", "TOP", "Line", "Other", "Point", "bars", "line_chart", "stacked"]
 
 HEIGHT = 176
 TOP, BOTTOM = 20, 148  # between these lies what is drawn
@@ -29,10 +29,17 @@ _EM_DASH = "\N{EM DASH}"
 Point = tuple[float, float]
 
 
+class Other(NamedTuple):
+    """A second line in the same drawing, of the same unit: what it is, and its points."""
+
+    title: str
+    points: Sequence[Point]
+
+
 class Line(NamedTuple):
     """A line to be drawn: what it measures, its points, from when to when, and where all its points can be had.
 
-    ``name`` is unique on a page.
+    ``name`` is unique on a page. ``other`` is drawn dashed beside it, and said in a line of its own.
     """
 
     name: str
@@ -43,22 +50,41 @@ class Line(NamedTuple):
     since_s: float
     now_s: float
     csv: str = ""
+    other: Other | None = None
 
 
 def line_chart(line: Line) -> Markup:
     """A line over time, from zero, with its latest value in its heading."""
-    points = _within(line)
-    latest = said(points[-1][1], line.unit) if points else _EM_DASH
+    points = _within(line, line.points)
+    latest = _latest(points, line.unit)
     drawn = _drawing(line, points) if len(points) >= FEWEST else _too_few(line)
     return Markup(
         '<figure class="chart"><figcaption><span class="what">{}</span> <span class="latest">{}</span></figcaption>'
-        "{}{}</figure>"
-    ).format(line.title, latest, drawn, _below(line, points))
+        "{}{}{}</figure>"
+    ).format(line.title, latest, _other_said(line), drawn, _below(line, points))
 
 
-def _within(line: Line) -> list[Point]:
+def _latest(points: Sequence[Point], unit: str) -> str:
+    return said(points[-1][1], unit) if points else _EM_DASH
+
+
+def _other_said(line: Line) -> Markup:
+    """The second line is named where its latest value stands, with a piece of it as a sign."""
+    if line.other is None:
+        return Markup()
+    return Markup(
+        '<p class="other-said"><span><svg class="sign" width="20" height="8" aria-hidden="true">'
+        '<path class="line other" d="M0 4H20"/></svg> {}</span> <span class="n">{}</span></p>'
+    ).format(line.other.title, _latest(_others(line), line.unit))
+
+
+def _others(line: Line) -> list[Point]:
+    return _within(line, line.other.points) if line.other else []
+
+
+def _within(line: Line, points: Sequence[Point]) -> list[Point]:
     """The points that can be drawn, in their order."""
-    finite = (point for point in line.points if math.isfinite(point[0]) and math.isfinite(point[1]))
+    finite = (point for point in points if math.isfinite(point[0]) and math.isfinite(point[1]))
     return sorted(point for point in finite if line.since_s <= point[0] <= line.now_s)
 
 
@@ -69,7 +95,8 @@ def _too_few(line: Line) -> Markup:
 
 
 def _drawing(line: Line, points: Sequence[Point]) -> Markup:
-    top = top_of([value for _, value in points], line.unit)
+    others = _others(line)
+    top = top_of([value for _, value in (*points, *others)], line.unit)
     return Markup(
         '<svg class="drawing" width="100%" height="{height}" role="img" aria-labelledby="{name}-title {name}-desc">'
         '<title id="{name}-title">{title}</title><desc id="{name}-desc">{desc}</desc>{grid}{times}'
@@ -85,14 +112,15 @@ def _drawing(line: Line, points: Sequence[Point]) -> Markup:
         top=TOP,
         tall=BOTTOM - TOP,
         side=SIDE,
-        paths=Markup().join(_path(run, line, top) for run in _runs(points)),
+        paths=_paths(others, line, top, "line other") + _paths(points, line, top, "line"),
     )
 
 
 def _description(line: Line, points: Sequence[Point]) -> str:
     values = [value for _, value in points]
     low, high, last = (said(value, line.unit) for value in (min(values), max(values), values[-1]))
-    return f"{line.words}: between {low} and {high}, {last} at the end."
+    other = f" {line.other.title}: {_latest(_others(line), line.unit)} at the end." if line.other else ""
+    return f"{line.words}: between {low} and {high}, {last} at the end.{other}"
 
 
 def _grid(top: float, unit: str) -> Markup:
@@ -119,8 +147,14 @@ def _times(span_s: float) -> Markup:
     )
 
 
+def _paths(points: Sequence[Point], line: Line, top: float, kind: str) -> Markup:
+    return Markup().join(_path(run, line, top, kind) for run in _runs(points))
+
+
 def _runs(points: Sequence[Point]) -> list[list[Point]]:
     """The points without the gaps between them: where nothing was measured, nothing is drawn."""
+    if len(points) < FEWEST:
+        return []
     usual_s = median(later[0] - earlier[0] for earlier, later in pairwise(points))
     runs = [[points[0]]]
     for earlier, later in pairwise(points):
@@ -130,13 +164,13 @@ def _runs(points: Sequence[Point]) -> list[list[Point]]:
     return runs
 
 
-def _path(run: Sequence[Point], line: Line, top: float) -> Markup:
+def _path(run: Sequence[Point], line: Line, top: float, kind: str) -> Markup:
     span_s = max(line.now_s - line.since_s, 1e-9)
     places = [(SIDE * _share((at_s - line.since_s) / span_s), SIDE * (1 - _share(value / top))) for at_s, value in run]
     way = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     # A line of no length has round ends, and so is a dot.
     tail = "" if len(places) > 1 else "h0"
-    return Markup('<path class="line" vector-effect="non-scaling-stroke" d="M{}{}"/>').format(way, tail)
+    return Markup('<path class="{}" vector-effect="non-scaling-stroke" d="M{}{}"/>').format(kind, way, tail)
 
 
 def _share(value: float) -> float:
@@ -148,18 +182,28 @@ def _below(line: Line, points: Sequence[Point]) -> Markup:
     if not points:
         return Markup()
     step = math.ceil(len(points) / MOST_ROWS)
-    row = Markup('<tr><td><time datetime="{}" title="{}">{}</time></td><td class="n">{}</td></tr>')
-    rows = Markup().join(
-        row.format(stamp(at_s), exact(at_s), ago(line.now_s, at_s), said(value, line.unit))
-        for at_s, value in points[::-step]
-    )
+    others = dict(_others(line)) if line.other else None
+    rows = Markup().join(_row(line, point, others) for point in points[::-step])
+    title = Markup('<th scope="col" class="n">{}</th>')
     csv = Markup(' <a class="csv" href="{}" download="">CSV</a>').format(line.csv) if line.csv else Markup()
     return Markup(
         '<div class="below"><details><summary>Show as table</summary>'
         '<div class="scrolling" tabindex="0"><table class="data">'
-        '<thead><tr><th scope="col">When</th><th scope="col" class="n">{}</th></tr></thead>'
+        '<thead><tr><th scope="col">When</th>{}</tr></thead>'
         "<tbody>{}</tbody></table></div></details>{}</div>"
-    ).format(line.title, rows, csv)
+    ).format(Markup().join(title.format(each) for each in _titles(line)), rows, csv)
+
+
+def _titles(line: Line) -> list[str]:
+    return [line.title, *([line.other.title] if line.other else [])]
+
+
+def _row(line: Line, point: Point, others: dict[float, float] | None) -> Markup:
+    at_s, value = point
+    values = [value, *([others.get(at_s, math.nan)] if others is not None else [])]
+    cells = Markup().join(Markup('<td class="n">{}</td>').format(said(each, line.unit)) for each in values)
+    when = Markup('<td><time datetime="{}" title="{}">{}</time></td>')
+    return Markup("<tr>{}{}</tr>").format(when.format(stamp(at_s), exact(at_s), ago(line.now_s, at_s)), cells)
 
 
 def bars(rows: Sequence[tuple[str, float]], unit: str, head: tuple[str, str]) -> Markup:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from vedette.facts import Refusal
+from vedette.web.console.refresh_words import Fact, refresh_facts
 from vedette.web.orders import Rule
 from vedette.web.words import age, ago, counted, day, language_name
 
@@ -12,15 +13,6 @@ __all__ = ["Fact", "Part", "parts", "verdict"]
 Told = dict[str, Any]
 
 LONGEST = 400
-
-
-class Fact(NamedTuple):
-    """A line of a section; ``url`` is a URL that it names, ``at_s`` the time that it tells."""
-
-    name: str
-    words: str
-    url: str = ""
-    at_s: float | None = None
 
 
 class Part(NamedTuple):
@@ -112,6 +104,7 @@ def parts(told: Told) -> list[Part]:
         ("robots.txt", _robots(told)),
         ("Host and queue", _queue(told)),
         ("Last fetch", _fetch(told)),
+        ("Fetching it again", _fetching_again(told)),
         ("What was read", _reading(told)),
         ("Copies", _copies(told)),
         ("In the index", _index(told)),
@@ -186,12 +179,22 @@ def _fetch(told: Told) -> Iterator[Fact]:
         yield Fact("Title", _cut(page["title"]))
     changed = "then" if page["changed_s"] == page["fetched_s"] else _ago(told, page["changed_s"])
     yield Fact("New or changed", changed, at_s=page["changed_s"])
-    yield Fact("Rule for the next fetch", page["rule"])
     place = page["archived"]
     if place is not None:
         yield Fact("Archived", f"warc/{place['file']}, {counted(place['length'], 'byte')} from byte {place['offset']}")
     elif told["known"] is not None and told["known"]["copy_lost"]:
         yield Fact("Archived", f"no: {_cut(told['known']['copy_lost'])}")
+
+
+def _fetching_again(told: Told) -> Iterator[Fact]:
+    page = told["page"]
+    if page is None:
+        return
+    due_s, now_s = page["due_s"], told["now_s"]
+    if due_s is not None:
+        yield Fact("Next due", "now" if due_s <= now_s else f"in {age(due_s - now_s)}", at_s=due_s)
+    yield from refresh_facts(told["refresh"])
+    yield Fact("Rule", _cut(page["rule"]))
 
 
 def _reading(told: Told) -> Iterator[Fact]:

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from vedette.edges.series import SERIES
 from vedette.web.access import path_of
-from vedette.web.console.charts import Line, line_chart
+from vedette.web.console.charts import Line, Other, line_chart
 from vedette.web.console.scales import said
 from vedette.web.console.shell import Shell
 from vedette.web.console.tables import csv_answer
@@ -32,6 +32,11 @@ TITLES = {
     "coverage": "Coverage",
     "checked_in_time": "Checked in time",
     "median_age_s": "Median age of pages",
+    "price": "Price of a fetch",
+    "refreshes": "Refreshes of late",
+    "wasted_share": "Refreshes that found nothing new",
+    "change_expected": "Said to have changed",
+    "change_found": "Refreshed pages that had changed",
     "fetches_per_s": "Requests a second",
     "archive_bytes": "Archive",
     "index_bytes": "Index",
@@ -80,12 +85,14 @@ def ways(request: Request) -> list[Way]:
     return [Way(over.words, f"{path_of(request)}?{urlencode({'over': over.name})}", over is here) for over in OVERS]
 
 
-def chart(watch: Watch, name: str, over: Over, now_s: float) -> Markup:
-    """A number over time."""
+def chart(watch: Watch, name: str, over: Over, now_s: float, other: str = "") -> Markup:
+    """A number over time; with another one of the same unit beside it, where one is named."""
     words, unit = SERIES[name]
-    csv = f"/console/series.csv?{urlencode({'name': name, 'over': over.name})}"
+    asked = {"name": name, "over": over.name, **({"other": other} if other else {})}
     points = watch.points(name, now_s - over.span_s, POINTS)
-    return line_chart(Line(name, TITLES[name], words, unit, points, _begin_s(points, over, now_s), now_s, csv))
+    beside = Other(TITLES[other], watch.points(other, now_s - over.span_s, POINTS)) if other else None
+    begin_s, csv = _begin_s(points, over, now_s), f"/console/series.csv?{urlencode(asked)}"
+    return line_chart(Line(name, TITLES[name], words, unit, points, begin_s, now_s, csv, beside))
 
 
 def _begin_s(points: list[tuple[float, float]], over: Over, now_s: float) -> float:
@@ -129,12 +136,16 @@ def series_route(shell: Shell, watch: Watch) -> Route:
     """Any number over time as a file."""
 
     async def shown(request: Request) -> Response:
-        name = request.query_params.get("name", "")
-        if name not in SERIES:
+        names = [request.query_params.get(key, "") for key in ("name", "other")]
+        if names[0] not in SERIES or (names[1] and names[1] not in SERIES):
             return shell.nothing_here(request, said="No number has this name.")
-        since_s = shell.now_s() - over_of(request).span_s
-        points = await run_in_threadpool(watch.points, name, since_s, MOST_IN_FILE)
-        rows = [(stamp(at_s), value) for at_s, value in points]
-        return csv_answer(name, ["when", f"{name} ({SERIES[name].unit})"], rows)
+        return await run_in_threadpool(filed, [name for name in names if name], over_of(request))
+
+    def filed(names: list[str], over: Over) -> Response:
+        """Times are those of the first; where another was not measured then, there is nothing."""
+        points, *others = (watch.points(name, shell.now_s() - over.span_s, MOST_IN_FILE) for name in names)
+        beside = [dict(each) for each in others]
+        rows = [(stamp(at_s), value, *(each.get(at_s) for each in beside)) for at_s, value in points]
+        return csv_answer(names[0], ["when", *(f"{name} ({SERIES[name].unit})" for name in names)], rows)
 
     return Route("/series.csv", shown)

@@ -13,7 +13,7 @@ _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _TIME_STEPS = (*(1, 5, 15, 30), *(MINUTE * n for n in (1, 5, 15, 30)), *(HOUR * n for n in (1, 3, 6, 12)))
 _BYTES = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 _TIMES = (("days", DAY), ("h", HOUR), ("min", MINUTE))
-_RATES = {"1/s": "/s", "1/h": "/h"}
+_RATES = {"1/s": "/s", "1/h": "/h", "1/d": "/day"}
 
 
 def said(value: float, unit: str) -> str:
@@ -43,6 +43,8 @@ def top_of(values: Sequence[float], unit: str, ticks: int = 4) -> float:
 
     >>> top_of([0.3, 0.7], "share"), top_of([7.0], "n"), top_of([], "n"), top_of([5000.0], "s")
     (1.0, 8.0, 4.0, 7200.0)
+    >>> top_of([0.03], "n"), top_of([1.0], "n")
+    (0.04, 4.0)
     """
     most = max((min(value, MOST) for value in values if math.isfinite(value)), default=0.0)
     if unit == "share":
@@ -53,7 +55,9 @@ def top_of(values: Sequence[float], unit: str, ticks: int = 4) -> float:
         return ticks * next(step for step in _TIME_STEPS if most <= ticks * step)
     if unit == "s":
         return ticks * DAY * max(1.0, round_up(most / ticks / DAY))
-    return ticks * (max(1.0, round_up(most / ticks)) if unit == "n" else round_up(most / ticks))
+    # What is counted has whole ticks; what stays below 1 was not counted.
+    least = 1.0 if unit == "n" and most >= 1 else 0.0
+    return ticks * max(least, round_up(most / ticks))
 
 
 def time_ticks(span_s: float) -> list[tuple[float, str]]:

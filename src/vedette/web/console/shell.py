@@ -36,6 +36,7 @@ NAVIGATION = (
     Place("queue", "Queue", "/console/queue"),
     Place("explain", "Explain", "/console/explain"),
     Place("discover", "Discover", "/console/discover"),
+    Place("refresh", "Refresh", "/console/refresh"),
     Place("searches", "Searches", "/console/searches"),
     Place("results", "Rules", "/console/results"),
     Place("storage", "Storage", "/console/storage"),

@@ -4,12 +4,30 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from vedette.edges.record_view import QueryCount, Totals
+from vedette.edges.series import Measure
 from vedette.learn.workload import Drift, Rising
 
-__all__ = ["Crawl", "HostLine", "Hosts", "Part", "Searched", "Storage", "Watch"]
+__all__ = [
+    "READ_OFF",
+    "Crawl",
+    "DuePage",
+    "HostLine",
+    "Hosts",
+    "Part",
+    "Refresh",
+    "Searched",
+    "Storage",
+    "Tenth",
+    "Watch",
+]
 
 NOTHING: Mapping[str, int] = {}
 NO_WORDS: Mapping[str, str] = {}
+# Numbers that are read off when somebody looks, beside those that are kept over time (``edges.series.SERIES``).
+READ_OFF: Mapping[str, Measure] = {
+    "current_share": Measure("share of pages that are still as they were fetched, by estimate", "share"),
+    "gain_day": Measure("what fetches of known pages brought to the quality of search in a day", "gain"),
+}
 
 
 class Crawl(NamedTuple):
@@ -54,6 +72,47 @@ class Hosts(NamedTuple):
     total: int = 0
 
 
+class Tenth(NamedTuple):
+    """Refreshes of which about the same chance was said before: how many, the sum of chances, how many had changed."""
+
+    refreshes: float
+    expected: float
+    found: float
+
+
+class DuePage(NamedTuple):
+    """A page whose next fetch is near. What a refresh policy says of it is None where another rule has it.
+
+    Rates are changes a day, with the ends of what is probable; ``chance`` is that it has changed by now.
+    """
+
+    url: str
+    due_s: float
+    rule: str
+    rate_d: float | None = None
+    rate_low_d: float | None = None
+    rate_high_d: float | None = None
+    chance: float | None = None
+    worth: float | None = None
+
+
+class Refresh(NamedTuple):
+    """How refreshing stands. ``tenths`` are of about the last day, by tenths of the chance.
+
+    ``current`` is the share of pages that are still as they were fetched, estimated from ``judged`` of them; ``soon``
+    are the pages that are due next.
+    """
+
+    policy: str = ""
+    price: float | None = None
+    refreshes: float = 0.0
+    wasted: float = 0.0
+    tenths: tuple[Tenth, ...] = ()
+    current: float | None = None
+    judged: int = 0
+    soon: tuple[DuePage, ...] = ()
+
+
 class Searched(NamedTuple):
     """What was asked since some time, and what changed in it of late."""
 
@@ -93,6 +152,12 @@ class Watch(Protocol):
     def hosts(self) -> Hosts:
         """The hosts that have something to do."""
 
+    def refresh(self) -> Refresh:
+        """How refreshing stands."""
+
+    def gains(self, since_s: float) -> list[tuple[float, float]]:
+        """What fetches of known pages brought, summed up over some minutes each, the earliest first."""
+
     def searched(self, span_s: float) -> Searched:
         """What was asked in so many seconds until now."""
 
@@ -103,7 +168,7 @@ class Watch(Protocol):
         """A number over time (``edges.series.SERIES`` has their names), the earliest first; at most so many points."""
 
     def latest(self) -> Mapping[str, float]:
-        """The last of each number."""
+        """The last of each number, and those that are read off (``READ_OFF``)."""
 
     def keeps_searches(self) -> bool:
         """Whether searches are written down at all."""

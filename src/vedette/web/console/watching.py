@@ -16,6 +16,7 @@ from vedette.facts import Failure
 from vedette.web.console.asking import asking_routes
 from vedette.web.console.charts import bars
 from vedette.web.console.over_time import POINTS, Over, chart, over_of, series_route, trend, ways
+from vedette.web.console.refreshing import refreshing_routes
 from vedette.web.console.scales import said
 from vedette.web.console.shell import Shell
 from vedette.web.console.storing import storing_routes
@@ -65,6 +66,7 @@ def watching_routes(shell: Shell, watch: Watch, search: Search) -> list[Route]:
         Route("/queue", pages.queue),
         Route("/live", streams.live),
         series_route(shell, watch),
+        *refreshing_routes(shell, watch),
         *asking_routes(shell, watch),
         *storing_routes(shell, watch),
     ]

@@ -1,0 +1,45 @@
+"""What is known of refreshing a page, as plain values: how often it changes, what a fetch is worth and last brought.
+
+It is worked out from what is on disk, so it can be asked whether or not anything runs.
+"""
+
+from typing import Any
+
+from vedette.edges.state_view import StateView
+from vedette.facts import Site
+from vedette.ring.kept import Rules
+from vedette.ring.ports import Look
+from vedette.ring.refreshing import Asked, Refreshing, policy_kept
+
+__all__ = ["refresh_facts"]
+
+Told = dict[str, Any]
+
+_COUNTS = {
+    "bytes": "any change of its bytes",
+    "text": "another visible text",
+    "main": "another main text",
+    "links": "other links",
+}
+
+
+def refresh_facts(id_: int, site: Site | None, view: StateView, now_s: float) -> Told | None:
+    """What the refresh policy says of a page at hand; None where a fixed rule has it, or nothing was learned yet."""
+    looks = view.book.looks([id_])
+    policy = policy_kept(view.book)
+    if not looks or policy is None:
+        return None
+    asked = Refreshing(Rules(refresh=policy), view.book).asked_of(looks[0], now_s)
+    return _told(looks[0], asked, site) if asked is not None else None
+
+
+def _told(look: Look, asked: Asked, site: Site | None) -> Told:
+    page, kept = look.page, look.kept
+    return {
+        **asked._asdict(),
+        "refetched": kept.before_s is not None,
+        "changed": page.changed_s == page.fetched_s if kept.before_s is not None else None,
+        "gain": kept.gain,
+        "views": kept.views,
+        "counts": _COUNTS[site.change] if site else None,
+    }

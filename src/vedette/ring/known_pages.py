@@ -1,0 +1,115 @@
+"""Pages as refresh policies see them: columns made of what answers bring, or of what is at hand."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.decide import Floats
+from vedette.fetch.header_dates import seconds_of
+from vedette.refresh.known import Bools, Known
+from vedette.ring.group_rows import Picked
+from vedette.ring.orders import Fetched
+from vedette.ring.ports import Look, PageRow, Remembered
+from vedette.ring.schedule import has_changed, is_good, status_after
+
+__all__ = ["Came", "known_by_answers", "known_by_looks", "some_of", "until_before"]
+
+
+class Came(NamedTuple):
+    """An answer for a page, with what was known of it; ``is_known`` where the policy remembers the page."""
+
+    result: Fetched
+    earlier: PageRow | None
+    kept: Remembered
+    is_known: bool
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether there is no page any more."""
+        return not is_good(status_after(self.result, self.earlier))
+
+    @property
+    def is_first(self) -> bool:
+        """Whether there is nothing to compare with: it is new, has come back, or nobody remembers it."""
+        return self.earlier is None or not self.is_known or not is_good(self.earlier.status)
+
+    @property
+    def remembered(self) -> Remembered:
+        """What is known after the answer; what it brought is measured later."""
+        content, kept = self.result.content, self.kept
+        return kept._replace(
+            words=content.words if content else kept.words,
+            share=content.change.share if content and content.change else None,
+            before_s=None if self.is_first or self.earlier is None else self.earlier.fetched_s,
+            gain=None,
+        )
+
+    @property
+    def modified_s(self) -> float:
+        """When the page says that it was changed, or its server does; NaN where neither does."""
+        content = self.result.content
+        said_s = content.modified_s if content and content.modified_s is not None else None
+        return said_s if said_s is not None else _seconds(self.result.header("last-modified"))
+
+
+def known_by_answers(came: Sequence[Came], picked: Picked) -> Known:
+    """The batch of pages that were just fetched."""
+    batch = Known(
+        place=np.arange(len(came)),
+        last_fetch_s=np.array([one.result.ended_s for one in came]),
+        changed=np.array([has_changed(one.result, one.earlier) for one in came], np.bool_),
+        first_fetch=np.array([one.is_first for one in came], np.bool_),
+        modified_s=np.array([one.modified_s for one in came]),
+        section=picked.section,
+        site=picked.site,
+        gone=np.array([one.is_gone for one in came], np.bool_),
+    )
+    return _told(batch, [one.remembered for one in came])
+
+
+def known_by_looks(looks: Sequence[Look], picked: Picked) -> Known:
+    """The batch of pages at hand, as their latest fetch left them."""
+    first = np.array([look.kept.before_s is None for look in looks], np.bool_)
+    batch = Known(
+        place=np.arange(len(looks)),
+        last_fetch_s=np.array([look.page.fetched_s for look in looks]),
+        changed=np.array([look.page.changed_s == look.page.fetched_s for look in looks], np.bool_) & ~first,
+        first_fetch=first,
+        modified_s=np.array([_seconds(look.page.last_modified) for look in looks]),
+        section=picked.section,
+        site=picked.site,
+    )
+    return _told(batch, [look.kept for look in looks])
+
+
+def some_of(batch: Known, rows: Bools) -> Known:
+    """Some rows of a batch, with the places that they have."""
+    return Known(*(getattr(batch, column)[rows] for column in Known.__slots__))
+
+
+def until_before(batch: Known) -> Known:
+    """The batch as it was before these fetches: the ones before them were the latest."""
+    return replace(batch, last_fetch_s=batch.before_s, before_s=np.full(len(batch), np.nan))
+
+
+def _told(batch: Known, kept: Sequence[Remembered]) -> Known:
+    return replace(
+        batch,
+        before_s=_column([one.before_s for one in kept]),
+        gain=_column([one.gain for one in kept]),
+        views=_column([one.views for one in kept]),
+        share=_column([one.share for one in kept]),
+        born_s=_column([one.found_s for one in kept]),
+        words=_column([one.words for one in kept]),
+    )
+
+
+def _column(values: Sequence[float | None]) -> Floats:
+    return np.array([np.nan if value is None else value for value in values], np.float64)
+
+
+def _seconds(text: str) -> float:
+    found = seconds_of(text) if text else None
+    return np.nan if found is None else found

@@ -1,0 +1,114 @@
+"""What the refresh policy remembers, between the book and its mind: batches with their rows, dated, and kept again.
+
+Rows of pages are read from the book for each batch, those of groups are held here; both are written with what else the
+batch writes. Each row begins with the mark of its policy: what another one left is no memory.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from vedette.decide import Floats, rng_for
+from vedette.refresh.known import Known, Memory
+from vedette.ring.group_rows import GroupRows, Picked
+from vedette.ring.known_pages import Came, known_by_answers, known_by_looks
+from vedette.ring.mind import Mind
+from vedette.ring.ports import Book, Look, Remembered
+from vedette.ring.schedule import is_good, is_source
+from vedette.ring.witness import Decision, Witness
+
+__all__ = ["Made", "Recollection", "Stage"]
+
+# Fetches were learned from and dated; pages were asked about; gains were learned from.
+Stage = Literal["fetched", "asked", "gained"]
+MARK_BYTES, NUMBER_BYTES = 4, 8
+
+
+class Made(NamedTuple):
+    """A batch of pages with what is remembered of them and of their groups."""
+
+    batch: Known
+    memory: Memory
+    picked: Picked
+
+
+class Recollection:
+    """The memory of one policy. A ``witness`` is told each batch with what was decided."""
+
+    def __init__(self, mind: Mind, book: Book, seed: int, witness: Witness | None) -> None:
+        self._mind, self._book, self._seed, self._witness = mind, book, seed, witness
+        page_width, group_width = mind.widths
+        self._page_bytes = MARK_BYTES + NUMBER_BYTES * page_width
+        kept = [(name, _numbers(blob)) for name, blob in book.groups() if blob.startswith(mind.mark)]
+        self._groups = GroupRows(group_width, kept)
+
+    def knows(self, kept: Remembered) -> bool:
+        """Whether the policy remembers a page."""
+        return len(kept.memory) == self._page_bytes and kept.memory.startswith(self._mind.mark)
+
+    def judges(self, look: Look) -> bool:
+        """Whether it is for the policy to say when a page is due."""
+        return is_good(look.page.status) and not is_source(look.url, look.page.kind) and self.knows(look.kept)
+
+    def of_answers(self, came: Sequence[Came]) -> Made:
+        """Pages that were just fetched."""
+        picked = self._groups.pick([one.result.errand.url for one in came])
+        return Made(known_by_answers(came, picked), self._memory([one.kept for one in came], picked), picked)
+
+    def of_looks(self, looks: Sequence[Look]) -> Made:
+        """Pages at hand."""
+        picked = self._groups.pick([look.url for look in looks])
+        return Made(known_by_looks(looks, picked), self._memory([look.kept for look in looks], picked), picked)
+
+    def dated(self, stage: Stage, made: Made, after: Memory, now_s: float, price: float) -> Floats:
+        """When these pages are due at a price, by what is remembered after the batch."""
+        due_s = self._mind.due(after, made.batch, now_s, price, rng_for(self._seed, _stream(stage, now_s)))
+        self.tell(stage, made, after, now_s, {"price": price, "due_s": due_s})
+        return due_s
+
+    def tell(self, stage: Stage, made: Made, after: Memory, now_s: float, dates: Mapping[str, Any]) -> None:
+        """Tell the witness all that the policy was handed, and what it answered; rows are those of the batch."""
+        if self._witness is None:
+            return
+        columns = {name: getattr(made.batch, name).tolist() for name in Known.__slots__}
+        facts = {**columns, **_rows(made.memory), "price": [dates.get("price", 0.0)]}
+        outcome = {"due_s": dates["due_s"].tolist()} if dates else {}
+        outcome |= _rows(after) if stage != "asked" else {}
+        policies = {self._mind.policy.name: _settings(self._mind.policy)}
+        stream = _stream(stage, now_s)
+        self._witness(Decision(f"refresh/{stage}", now_s, self._seed, stream, policies, facts, outcome))
+
+    def keep(self, made: Made, after: Memory, kept: Sequence[Remembered]) -> None:
+        """This is remembered from now on."""
+        mark = self._mind.mark
+        rows = zip(kept, after.pages, strict=True)
+        self._book.keep_remembered([one._replace(memory=mark + row.tobytes()) for one, row in rows])
+        self._groups.put(made.picked, after.groups)
+        self._book.keep_groups([(name, mark + row.tobytes()) for name, row in self._groups.changed()])
+
+    def _memory(self, kept: Sequence[Remembered], picked: Picked) -> Memory:
+        pages = np.zeros((len(kept), self._mind.widths[0]))
+        for row, one in enumerate(kept):
+            if self.knows(one):
+                pages[row] = _numbers(one.memory)
+        return Memory(pages, picked.rows)
+
+
+def _stream(stage: Stage, now_s: float) -> str:
+    return f"refresh/{stage}/{now_s}"
+
+
+def _numbers(blob: bytes) -> Floats:
+    return np.frombuffer(blob, np.float64, offset=MARK_BYTES)
+
+
+def _rows(memory: Memory) -> dict[str, Any]:
+    return {"pages": memory.pages.tolist(), "groups": memory.groups.tolist()}
+
+
+def _settings(policy: Any) -> dict[str, object]:  # noqa: ANN401 - each policy is a dataclass of its own
+    """The settings of a policy, with sets in order."""
+    values = asdict(policy).items()
+    return {name: sorted(value) if isinstance(value, frozenset) else value for name, value in values}

@@ -1,0 +1,292 @@
+"""When known pages are fetched again: the refresh policy at work, with its memory and its price.
+
+    judged    what fetches found is learned, and each page gets the time at which it is worth its price
+    due       pages whose time has come are asked about once more: the price may have risen
+    step      time goes by: the price moves, and some pages are asked about, so that every one is about once an hour
+    gained    what fetches turned out to have brought to search is learned
+
+A due time is only as good as the price and the groups by which it was worked out. Both move, so due times are thin:
+whoever wakes a page asks again, and a round goes over all pages for ever.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.decide import Floats
+from vedette.price import MOST_OVERSPENT
+from vedette.ring.forecast import Forecast
+from vedette.ring.kept import Rules
+from vedette.ring.known_pages import Came, some_of, until_before
+from vedette.ring.mind import Mind
+from vedette.ring.orders import Fetched
+from vedette.ring.ports import Book, Due, Gained, Look, PageRow, Remembered
+from vedette.ring.purse import Purse
+from vedette.ring.recollection import Made, Recollection
+from vedette.ring.refresh_names import policy_named
+from vedette.ring.schedule import is_source, kind_after
+from vedette.ring.starting_price import starting_price
+from vedette.ring.witness import Witness
+
+__all__ = ["Asked", "Refreshing", "policy_kept"]
+
+PURSE, FORECAST = "refresh purse", "refresh forecast"
+ROUND_S = 3_600.0
+MOST_ASKED = 200
+LEAST_ASKED_PER_S = 1.0
+SAMPLE = 1_000
+# Another due time is worth a write if it differs by this part of the wait that is left, or by a minute.
+SAME_PART, SAME_S = 0.02, 60.0
+SAME_FETCH_S = 1.0
+SLOWEST_PACE = 1e-9
+
+
+class Asked(NamedTuple):
+    """What the policy says of one page, for people; None where it does not say."""
+
+    policy: str
+    reason: str
+    rate_d: float | None
+    rate_low_d: float | None
+    rate_high_d: float | None
+    chance: float | None
+    worth: float | None
+    price: float | None
+
+
+def policy_kept(book: Book) -> str | None:
+    """The policy that last decided here; None where none has."""
+    kept = book.life(PURSE)
+    return Purse.policy_in(kept) if kept else None
+
+
+class Refreshing:
+    """The policy, what it remembers of groups, and the price; what it remembers of pages is in the book."""
+
+    def __init__(self, rules: Rules, book: Book, seed: int = 1, witness: Witness | None = None) -> None:
+        self._book, self._seed, self._witness = book, seed, witness
+        self._rules = rules
+        self._begin()
+
+    def _begin(self) -> None:
+        book, self._mind = self._book, Mind(policy_named(self._rules.refresh))
+        self._memory = Recollection(self._mind, book, self._seed, self._witness)
+        self._purse = Purse.from_json(book.life(PURSE), self._mind.policy.name)
+        self.forecast = self._forecast_kept = Forecast.from_json(book.life(FORECAST))
+        self._pages = book.remembered_count()
+        self._cursor, self._to_ask = 0, 0.0
+
+    @property
+    def policy(self) -> str:
+        """The name of the policy."""
+        return self._mind.policy.name
+
+    @property
+    def price(self) -> float | None:
+        """What a fetch must be worth; None where the policy asks no price, or there is none yet."""
+        return self._purse.price if self._mind.is_priced else None
+
+    def rule(self, rules: Rules) -> None:
+        """Other rules from now on. Another policy begins anew: what one remembers, none other can read."""
+        before, self._rules = self._rules, rules
+        if rules.refresh != before.refresh:
+            self._book.drop_groups()
+            self._begin()
+
+    # what answers bring
+
+    def judged(self, answers: Sequence[Fetched], earlier: Mapping[int, PageRow]) -> dict[int, float]:
+        """When each of these is due again that is a page; learned from are also those that are gone."""
+        kept = self._book.remembered([result.errand.id for result in answers])
+        came = [self._came(result, earlier, kept) for result in answers]
+        came = [one for one in came if not _is_source(one) and (one.is_known or not one.is_gone)]
+        if not came:
+            return {}
+        made = self._memory.of_answers(came)
+        now_s = float(made.batch.last_fetch_s.max())
+        self._foresee(made, now_s)
+        after = self._mind.observe(made.memory, made.batch, now_s)
+        self._price_first(made._replace(memory=after))
+        due_s = self._memory.dated("fetched", made, after, now_s, self._purse.value)
+        self._memory.keep(made, after, [one.remembered for one in came])
+        self._keep_count(came)
+        return {one.result.errand.id: at_s for one, at_s in zip(came, due_s.tolist(), strict=True) if not one.is_gone}
+
+    def _came(self, result: Fetched, earlier: Mapping[int, PageRow], kept: Mapping[int, Remembered]) -> Came:
+        id_ = result.errand.id
+        own = kept.get(id_) or Remembered(id_, result.ended_s)
+        return Came(result, earlier.get(id_), own, self._memory.knows(own))
+
+    def _foresee(self, made: Made, now_s: float) -> None:
+        """What was expected of refreshes, held against what they found."""
+        batch = made.batch
+        looked = ~batch.first_fetch & ~batch.gone
+        if looked.any():
+            some = some_of(batch, looked)
+            chance = self._mind.chance(made.memory, until_before(some), some.last_fetch_s)
+            self.forecast = self.forecast.after(chance, some.changed, now_s)
+
+    def _keep_count(self, came: Sequence[Came]) -> None:
+        gone = [one.result.errand.id for one in came if one.is_gone]
+        self._book.drop_remembered(gone)
+        self._pages += sum(not one.kept.memory and not one.is_gone for one in came) - len(gone)
+
+    def _price_first(self, made: Made) -> None:
+        """The first pages of all say where the price begins."""
+        if self._mind.is_priced and self._purse.price is None:
+            price = starting_price(self._mind, made.memory, made.batch, self._usual_wait_s(len(made.batch)))
+            self._purse = self._purse.priced(price)
+
+    # what happens as time goes by
+
+    def spent(self, refreshes: int = 0, others: int = 0) -> None:
+        """So many pages were woken to be fetched again, and so many other things are fetched."""
+        self._purse = self._purse.spent(refreshes, others)
+
+    def step(self, now_s: float) -> None:
+        """Move the price where enough has happened, and ask about the next pages of the round."""
+        seen_s = self._purse.seen_s
+        passed_s = max(now_s - seen_s, 0.0) if seen_s is not None else 0.0
+        self._purse = self._purse.at(now_s).saving(passed_s, self._pace())
+        if self._purse.due_move(self._rules.budget_per_s, self._pages):
+            self._move_price()
+        self._to_ask = min(self._to_ask + passed_s * max(self._pages / ROUND_S, LEAST_ASKED_PER_S), MOST_ASKED)
+        if self._to_ask >= 1.0:
+            self._ask_round(int(self._to_ask), now_s)
+        if passed_s or seen_s is None:
+            self._book.set_life(PURSE, self._purse.to_json())
+        if self.forecast is not self._forecast_kept:
+            self._forecast_kept = self.forecast
+            self._book.set_life(FORECAST, self.forecast.to_json())
+
+    def _move_price(self) -> None:
+        self._pages = self._book.remembered_count()
+        if self._mind.is_priced and not self._purse.is_settled:
+            looks = [look for look in self._book.looks_after(self._cursor, SAMPLE) if self._memory.knows(look.kept)]
+            if looks:
+                made = self._memory.of_looks(looks)
+                price = starting_price(self._mind, made.memory, made.batch, self._usual_wait_s(self._pages))
+                self._purse = self._purse.priced(price, settled=True)
+        self._purse = self._purse.moved(self._rules.budget_per_s, self._pages)
+
+    def _usual_wait_s(self, pages: int) -> float:
+        """How long a page waits on average, where as many are fetched as may be."""
+        return pages / self._purse.target(self._rules.budget_per_s, pages)
+
+    def _ask_round(self, most: int, now_s: float) -> None:
+        looks = self._book.looks_after(self._cursor, most)
+        self._cursor = looks[-1].page.id if len(looks) == most else 0
+        self._to_ask -= most
+        judged = [look for look in looks if not is_source(look.url, look.page.kind)]
+        self._adopt([look for look in judged if not self._memory.knows(look.kept)], now_s)
+        known = [look for look in judged if self._memory.knows(look.kept)]
+        due_s = self._ask(known, now_s)
+        pairs = zip(known, due_s.tolist(), strict=True)
+        self._book.keep_due([(look.page.id, at_s) for look, at_s in pairs if _differs(look.page.due_s, at_s, now_s)])
+
+    def _adopt(self, looks: Sequence[Look], now_s: float) -> None:
+        """Pages that nobody remembers (imported, or of another policy) begin as if they had been fetched once."""
+        if not looks:
+            return
+        looks = [look._replace(kept=look.kept._replace(before_s=None)) for look in looks]
+        made = self._memory.of_looks(looks)
+        after = self._mind.observe(made.memory, made.batch, now_s)
+        self._price_first(made._replace(memory=after))
+        due_s = self._memory.dated("fetched", made, after, now_s, self._purse.value)
+        self._memory.keep(made, after, [look.kept for look in looks])
+        self._pages += sum(not look.kept.memory for look in looks)
+        self._book.keep_due([(look.page.id, at_s) for look, at_s in zip(looks, due_s.tolist(), strict=True)])
+
+    def due(self, now_s: float, most: int) -> tuple[list[Due], frozenset[int]]:
+        """What is to be fetched again now; and the ids of those among it that were judged."""
+        due = self._book.due(now_s, most)
+        if not due:
+            return [], frozenset()
+        looks = {look.page.id: look for look in self._book.looks([one.id for one in due])}
+        judged = [looks[one.id] for one in due if one.id in looks and self._memory.judges(looks[one.id])]
+        later = self._later(judged, now_s)
+        self._book.keep_due(list(later.items()))
+        return [one for one in due if one.id not in later], frozenset(look.page.id for look in judged)
+
+    def _later(self, judged: Sequence[Look], now_s: float) -> dict[int, float]:
+        """Those that are not due at this price, or by their turn, and when they are."""
+        later: dict[int, float] = {}
+        if self._mind.is_priced:
+            times = zip(judged, self._ask(judged, now_s).tolist(), strict=True)
+            later = {look.page.id: at_s for look, at_s in times if at_s > now_s}
+        behind = [look.page.id for look in judged if look.page.id not in later][int(self._purse.saved) :]
+        wait_s = 1.0 / max(self._pace(), SLOWEST_PACE)
+        return later | {id_: now_s + turn * wait_s for turn, id_ in enumerate(behind, 1)}
+
+    def _pace(self) -> float:
+        """How many refreshes a second there may be at most; a price is to see that there are too many."""
+        target = self._purse.target(self._rules.budget_per_s, self._pages)
+        return target * MOST_OVERSPENT if self._mind.is_priced else target
+
+    # what fetches turned out to have brought
+
+    def gained(self, gains: Sequence[Gained], now_s: float) -> None:
+        """Learn from it, where it is about the latest fetch of a page; each page is named once."""
+        by_page = {one.page: one for one in gains}
+        found = [look for look in self._book.looks(list(by_page)) if self._memory.judges(look)]
+        looks = [_with(look, by_page[look.page.id]) for look in found if _is_latest(look, by_page[look.page.id])]
+        if not looks:
+            return
+        made = self._memory.of_looks(looks)
+        after = self._mind.gained(made.memory, made.batch, now_s)
+        self._memory.tell("gained", made, after, now_s, {})
+        self._memory.keep(made, after, [look.kept for look in looks])
+
+    # for people
+
+    def asked_of(self, look: Look, now_s: float) -> Asked | None:
+        """What the policy says of a page; None where another rule has it."""
+        if not self._memory.judges(look):
+            return None
+        made = self._memory.of_looks([look])
+        mind, memory, batch = self._mind, made.memory, made.batch
+        rates, worth = mind.rates(memory, batch), mind.value(memory, batch, now_s)
+        chance = mind.chance(memory, batch, np.array([now_s]))
+        low, high = (float(rates.low[0]), float(rates.high[0])) if rates else (None, None)
+        return Asked(
+            policy=self.policy,
+            reason=mind.reason(memory, batch, 0, now_s),
+            rate_d=float(rates.mean[0]) if rates else None,
+            rate_low_d=low,
+            rate_high_d=high,
+            chance=float(chance[0]) if chance is not None else None,
+            worth=float(worth[0]) if worth is not None else None,
+            price=self.price,
+        )
+
+    def _ask(self, looks: Sequence[Look], now_s: float) -> Floats:
+        """When pages are due at the price of the moment."""
+        if not looks:
+            return np.zeros(0)
+        made = self._memory.of_looks(looks)
+        return self._memory.dated("asked", made, made.memory, now_s, self._purse.value)
+
+
+def _is_source(one: Came) -> bool:
+    return is_source(one.result.errand.url, kind_after(one.result, one.earlier))
+
+
+def _differs(before_s: float, after_s: float, now_s: float) -> bool:
+    """Whether another due time is worth writing down."""
+    if not (np.isfinite(before_s) and np.isfinite(after_s)):
+        return before_s != after_s
+    return abs(after_s - before_s) > max(SAME_S, SAME_PART * (after_s - now_s))
+
+
+def _is_latest(look: Look, gained: Gained) -> bool:
+    """Whether the page was not fetched again since."""
+    return abs(look.page.fetched_s - gained.fetched_s) <= SAME_FETCH_S
+
+
+def _with(look: Look, gained: Gained) -> Look:
+    """A page with what its latest fetch brought."""
+    kept = look.kept
+    gain = kept.gain if gained.gain is None else gained.gain
+    views = kept.views if gained.views is None else gained.views
+    return look._replace(kept=kept._replace(gain=gain, views=views))
