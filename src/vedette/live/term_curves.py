@@ -3,8 +3,9 @@
 python -m vedette.live.term_curves FOLDER CLOCK
 
 It reads the record of searches and the words of all pages, in a process that gives way, and keeps the outcome in the
-generation (``curves``), where the indexer finds it. Curves need not be of this moment: they are made anew when as
-many pages have changed as there are, and at the latest after an hour, since people ask for other things.
+generation (``curves``), where the indexer finds it. Curves need not be of this moment: they are made anew when the
+index has grown by half, when three times as many pages have changed as there are, and after a day in any case, since
+people ask for other things.
 """
 
 import sys
@@ -35,9 +36,10 @@ FILE = "curves"
 LEARNED_S = 90 * 86_400.0  # what is older counts next to nothing
 PAGES_AT_ONCE = 1000
 NAMED_PAGES = 20_000  # of so many pages, evenly spread, it is read what they are called
-# Made anew when so much of the index is new, and at the latest after so many seconds.
-RENEWED_SHARE = 1.0
-LATEST_S = 3600.0
+# Made anew when the index has grown by so much, so many times its pages have changed, or after so many seconds.
+GROWN = 1.5
+RENEWED_SHARE = 3.0
+LATEST_S = 86_400.0
 LOOK_EVERY_S = 2.0
 
 
@@ -47,7 +49,7 @@ class Curving:
     def __init__(self, folder: Path, clock: Clock) -> None:
         self._aside = Aside("vedette.live.term_curves")
         self._folder, self._clock = folder, clock
-        self._changes = 0
+        self._changes = self._pages = 0
         self._look_s = 0.0
 
     def step(self, table: PageTable, changes: int, now_s: float) -> None:
@@ -55,10 +57,11 @@ class Curving:
         if changes == self._changes or now_s < self._look_s or not self._aside.is_free(now_s):
             return
         self._look_s = now_s + LOOK_EVERY_S
+        pages = len(table.indexed)
         # Whoever turns to another generation counts from 0.
-        much = abs(changes - self._changes) > RENEWED_SHARE * len(table.indexed)
+        much = abs(changes - self._changes) > RENEWED_SHARE * pages or pages > GROWN * self._pages
         if much or now_s - self._aside.began_s > LATEST_S:
-            self._changes = changes
+            self._changes, self._pages = changes, pages
             self._aside.begin(now_s, str(self._folder), str(self._clock))
 
     def close(self) -> None:

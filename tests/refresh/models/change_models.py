@@ -18,11 +18,12 @@ from vedette.refresh.models.replacement import Replacement
 from vedette.refresh.models.rhythm import Rhythm
 from vedette.refresh.models.signals import Signals
 from vedette.refresh.models.two_stage import TwoStage
+from vedette.refresh.models.waves import Waves
 from vedette.refresh.models.young import Young
 
 DAY_S = 86_400.0
 MODELS: tuple[ChangeModel, ...] = (
-    *(Poisson(), Pooled(), Ageing(), TwoStage(), Replacement(), Rhythm(), Signals(), Young(), Mixture()),
+    *(Waves(), Poisson(), Pooled(), Ageing(), TwoStage(), Replacement(), Rhythm(), Signals(), Young(), Mixture()),
 )
 NAMES = [model.name for model in MODELS]
 

@@ -7,8 +7,6 @@ model said of them, with its mean chance and the share that had changed; where b
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from vedette.errors import UsageError
 from vedette.lab.calibration import Groups, Judged, Looks, brier, log_score, looked, reliability, score_of
 from vedette.lab.experiment import Cell, Experiment, Measured, Metric
@@ -25,12 +23,14 @@ from vedette.refresh.models.replacement import Replacement
 from vedette.refresh.models.rhythm import Rhythm
 from vedette.refresh.models.signals import Signals
 from vedette.refresh.models.two_stage import TwoStage
+from vedette.refresh.models.waves import Waves
 from vedette.refresh.models.young import Young
+from vedette.refresh.sections import groups_of
 
 __all__ = ["EXPERIMENT", "MODELS", "groups_in", "rows_of"]
 
 _ALL: tuple[ChangeModel, ...] = (
-    *(Mixture(), Pooled(), Ageing(), TwoStage(), Young(), Rhythm(), Replacement(), Signals(), Poisson()),
+    *(Mixture(), Waves(), Pooled(), Ageing(), TwoStage(), Young(), Rhythm(), Replacement(), Signals(), Poisson()),
 )
 MODELS: Mapping[str, ChangeModel] = {model.name: model for model in _ALL}
 OWN: Mapping[str, Metric] = {
@@ -47,9 +47,9 @@ OWN: Mapping[str, Metric] = {
 
 
 def groups_in(history: History) -> Groups:
-    """The groups of pages: their sites; row 0 is everything."""
-    site = np.asarray(history.site, np.int64) + 1
-    return Groups(site, site)
+    """The groups of pages: their sections and sites; row 0 is everything."""
+    groups = groups_of(history.urls)
+    return Groups(groups.section, groups.site)
 
 
 def rows_of(judged: Judged, seed: int) -> list[Measured]:

@@ -14,11 +14,12 @@ from vedette.refresh.models.rhythm import Rhythm
 from vedette.refresh.models.rows import inner, told
 from vedette.refresh.models.trust import scores_of, trust_learned, trusted
 from vedette.refresh.models.two_stage import TwoStage
+from vedette.refresh.models.waves import Waves
 from vedette.refresh.models.young import Young
 
 __all__ = ["PARTS", "Mixture"]
 
-PARTS: tuple[ChangeModel, ...] = (Pooled(), Ageing(), TwoStage(), Rhythm(), Young())
+PARTS: tuple[ChangeModel, ...] = (Waves(), Pooled(), Ageing(), TwoStage(), Rhythm(), Young())
 
 
 @dataclass(frozen=True, slots=True)
