@@ -7,10 +7,16 @@ model serves a lab that holds a million pages as arrays and a keeper that reads 
 
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 from vedette.decide import Floats
 from vedette.refresh.known import Known, Memory
 
-__all__ = ["ChangeModel", "Rates"]
+__all__ = ["Belief", "ChangeModel", "Rates", "belief_of"]
+
+DAY_S = 86_400.0
+SURE = 0.9999
+STILL = 1e-7  # changes a day of a page that never changes
 
 
 class Rates(NamedTuple):
@@ -19,6 +25,13 @@ class Rates(NamedTuple):
     mean: Floats
     low: Floats
     high: Floats
+
+
+class Belief(NamedTuple):
+    """What is believed of each page: -log of the chance that it still says the same, and its hazard a day from now."""
+
+    staleness: Floats
+    hazard: Floats
 
 
 class ChangeModel(Protocol):
@@ -52,3 +65,9 @@ class ChangeModel(Protocol):
 
     def rates(self, memory: Memory, batch: Known) -> Rates:
         """How often each page changes, for people."""
+
+
+def belief_of(model: ChangeModel, memory: Memory, batch: Known, at_s: Floats) -> Belief:
+    """What a model believes at a time, whatever it is made of; the hazard is that of the day to come."""
+    now, then = (-np.log1p(-np.minimum(model.chance(memory, batch, each_s), SURE)) for each_s in (at_s, at_s + DAY_S))
+    return Belief(now, np.maximum(then - now, STILL))

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from vedette.decide import Floats, rng_for
 from vedette.refresh.known import Known, Memory
@@ -85,14 +84,6 @@ def test_pages_that_rested_go_on_resting() -> None:
     now_d = at_d + 1.0
     hazard = model.belief(memory, told([young, old], now_d, None, changed=False), np.full(2, now_d * DAY_S)).hazard
     assert hazard[0] > 2 * hazard[1]
-
-
-def test_when_is_where_belief_gets_to() -> None:
-    """The time at which a page will be so stale is the time at which the model believes so."""
-    model, memory = Waves(), begun()
-    batch = told([3, 25], 200.0, None, changed=False)
-    at_s = model.when(memory, batch, np.array([0.2, 1.5]))
-    assert model.belief(memory, batch, at_s).staleness == pytest.approx([0.2, 1.5])
 
 
 def test_a_page_that_is_gone_teaches_nothing() -> None:

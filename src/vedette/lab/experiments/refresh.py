@@ -1,9 +1,10 @@
 """How current are copies under a budget of fetches? Refresh policies on whole histories; rules: ``lab.refresh_run``.
 
-``default`` is what runs live for all that is no source: ``expected-gain``. The first fifth of the time is for learning,
-and not measured. Where the world has waves (more than 20 pages changed at once), the game is played a second time on
-the same world without them: ``freshness_calm`` and so on. ``bound-known`` knows each page's rate of change in
-hindsight. ``bound-delta-q`` knows what every page says now, and fetches what does most for search.
+``default`` is what runs live for all that is no source: ``expected-gain``. Decisions are made four times a day. The
+first fifth of the time is for learning, and not measured. Where the world has waves (more than 20 pages changed at
+once), the game is played a second time on the same world without them: ``freshness_calm`` and so on. ``bound-known``
+knows each page's rate of change in hindsight. ``bound-delta-q`` knows what every page says now, and fetches what does
+most for search.
 
 Where pages have texts, there is the quality of the repository, too: eq. 4.5 at the end of each day, averaged
 (``lab.quality_over_time``), for queries and frequencies as ``lab.asking`` has them. ``queries_from`` says which: 0, the
@@ -22,7 +23,7 @@ from vedette.lab.measures import measures_for
 from vedette.lab.open_world import open_history
 from vedette.lab.quality_over_time import QualityOverTime
 from vedette.lab.refresh_baselines import AtRandom
-from vedette.lab.refresh_run import DAY_S, Game, Outcome, Plan, refresh
+from vedette.lab.refresh_run import DAY_S, HOUR_S, Game, Outcome, Plan, refresh
 from vedette.lab.registry import policy_named
 from vedette.lab.spans import span_s
 from vedette.lab.worlds.calm import has_waves, without_waves
@@ -41,6 +42,7 @@ OWN: Mapping[str, Metric] = {
 
 
 WARM_UP = 0.2
+STEP_S = 6 * HOUR_S
 
 
 def plan_of(policy: str, history: History, game: Game, asking: Asking | None = None) -> Plan:
@@ -134,7 +136,7 @@ class Refresh:
         """One row."""
         history = open_history(cell.world)
         begin_s, end_s = span_s(cell.span, history.begin_s, history.end_s)
-        game = Game(begin_s, end_s, cell.budget, seed=cell.seed, warm_up=WARM_UP)
+        game = Game(begin_s, end_s, cell.budget, step_s=STEP_S, seed=cell.seed, warm_up=WARM_UP)
         row = row_of(history, cell.policy, game, asking_of(history, begin_s, end_s, cell.seed))
         return [{**row, **calm_row(history, cell.policy, game)}]
 

@@ -30,9 +30,9 @@ import numpy as np
 
 from vedette.decide import Floats, Ints
 from vedette.refresh.known import Bools, Known, Memory
-from vedette.refresh.model import Rates
+from vedette.refresh.model import Belief, Rates
 
-__all__ = ["Belief", "Waves"]
+__all__ = ["Waves"]
 
 DAY_S = 86_400.0
 # Ages in days at which the factor of age may change.
@@ -59,13 +59,6 @@ FULL = 0.999
 # Days without a wave that every group is believed to have seen.
 SWEPT_PRIOR_D = 200.0
 TINY = 1e-9
-
-
-class Belief(NamedTuple):
-    """What is believed of each page: -log of the chance that it still says the same, and its hazard a day from now."""
-
-    staleness: Floats
-    hazard: Floats
 
 
 class _Own(NamedTuple):
@@ -124,16 +117,6 @@ class Waves:
             hazard = hazard + counted * groups[:, SWEPT] / (groups[:, DAYS] + SWEPT_PRIOR_D)
         staleness = own.pace * own.paced + _swept(memory, batch)
         return Belief(staleness, np.maximum(hazard, TINY))
-
-    def when(self, memory: Memory, batch: Known, staleness: Floats) -> Floats:
-        """The time at which each page will be this stale, if nothing is heard until then; not before its last fetch."""
-        memory = memory.covering(batch)
-        changed_s = self._changed_s(memory, batch)
-        own = self._own(memory, batch, changed_s, batch.last_fetch_s, batch.last_fetch_s)
-        left = np.maximum(staleness - _swept(memory, batch), 0.0)
-        paced = _paced(memory, _age(batch, changed_s)) + left / own.pace
-        at_s: Floats = np.maximum(changed_s + DAY_S * _age_at(memory, paced), batch.last_fetch_s)
-        return at_s
 
     def rates(self, memory: Memory, batch: Known) -> Rates:
         """Its own pace at its age, and the waves of its section and site; the interval is that of the pace."""
@@ -300,14 +283,6 @@ def _paced(memory: Memory, age: Floats) -> Floats:
     knots = np.append(0.0, np.cumsum(factors[:-1] * np.diff(AGES)))
     paced: Floats = np.interp(age, AGES, knots) + np.maximum(age - AGES[-1], 0.0) * factors[-1]
     return paced
-
-
-def _age_at(memory: Memory, paced: Floats) -> Floats:
-    """The age at which the integral of g is this."""
-    factors = _factors(memory)
-    knots = np.append(0.0, np.cumsum(factors[:-1] * np.diff(AGES)))
-    age: Floats = np.interp(paced, knots, AGES) + np.maximum(paced - knots[-1], 0.0) / factors[-1]
-    return age
 
 
 def _levels(batch: Known) -> tuple[tuple[Ints, Bools], ...]:

@@ -1,17 +1,24 @@
 """Fetch a page again when what the fetch is expected to bring, to those who search, is worth its price."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from vedette.decide import Floats
 from vedette.refresh.index_rule import DAY_S, staleness_at, staleness_worth
 from vedette.refresh.known import Known, Memory
-from vedette.refresh.model import Rates
+from vedette.refresh.model import Rates, belief_of
+from vedette.refresh.models.ageing import Ageing
+from vedette.refresh.models.mixture import Mixture
+from vedette.refresh.models.pooled import Pooled
+from vedette.refresh.models.two_stage import TwoStage
 from vedette.refresh.models.waves import Waves
+from vedette.refresh.models.young import Young
 
 __all__ = ["ExpectedGain"]
 
+# The models that it asks; hours of the week cost more than they told on the histories that were tried.
+MODEL = Mixture(parts=(Waves(), Pooled(), Ageing(), TwoStage(), Young()))
 # Columns behind those of the model: of a page, what its changes brought together, how many, and how often it is seen.
 GAINS, MEASURED, VIEWS = range(3)
 # Of a group: what changes brought together, how many, and how often the pages are seen that changed.
@@ -25,8 +32,8 @@ class ExpectedGain:
         worth = (mu / h) (1 - e^-x (1 + x)) / cost,    due where worth = price
 
     x is how stale the copy is believed to be (-log of the chance that it is current, so that belief may grow by time,
-    by age and by waves alike: see ``models.waves``), h the hazard with which it goes stale, and mu what a change of
-    this page brings to those who search, 1 for an ordinary page:
+    by age and by waves alike: a mixture of models says how), h the hazard with which it goes stale, and mu what a
+    change of this page brings to those who search, 1 for an ordinary page:
 
         mu = floor + (1 - floor) (gains + c usual) / (changes + c) / (mean gain of a change)
 
@@ -54,7 +61,7 @@ class ExpectedGain:
     """
 
     name: str = "expected-gain"
-    model: Waves = field(default_factory=Waves)
+    model: Mixture = MODEL
     floor: float = 0.75
     confidence: float = 2.0
     longest_s: float = 180 * DAY_S
@@ -101,19 +108,18 @@ class ExpectedGain:
 
     def value(self, state: Memory, batch: Known, now: float) -> Floats:
         """What a fetch of each page is worth now, per unit of cost; 1 is an ordinary change had for a day."""
-        belief = self.model.belief(self._of_model(state), batch, np.full(len(batch), now))
+        belief = belief_of(self.model, self._of_model(state), batch, np.full(len(batch), now))
         worth: Floats = self._weight(state, batch) / belief.hazard * staleness_worth(belief.staleness) / batch.cost
         return worth
 
     def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
-        """When the worth reaches the price, if nothing is heard until then."""
-        memory = self._of_model(state)
-        belief = self.model.belief(memory, batch, np.full(len(batch), max(now, 0.0)))
+        """When the worth reaches the price, if nothing is heard until then and the hazard stays what it is."""
+        at_s = np.maximum(batch.last_fetch_s, now)
+        belief = belief_of(self.model, self._of_model(state), batch, at_s)
         part = price * batch.cost * belief.hazard / self._weight(state, batch)
+        left = np.maximum(staleness_at(part) - belief.staleness, 0.0)
         latest_s = batch.last_fetch_s + self.longest_s
-        wanted = staleness_at(part)
-        reached_s = self.model.when(memory, batch, np.where(np.isfinite(wanted), wanted, 0.0))
-        due: Floats = np.where(np.isfinite(wanted), np.minimum(reached_s, latest_s), latest_s)
+        due: Floats = np.minimum(at_s + left / belief.hazard * DAY_S, latest_s)
         return due
 
     def rates(self, state: Memory, batch: Known) -> Rates:
