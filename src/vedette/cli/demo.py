@@ -4,6 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from vedette.cli.options import speed_of
+from vedette.errors import UsageError
 
 if TYPE_CHECKING:
     from vedette.cli.arguments import Parser
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["add"]
 
 MOST_VISITORS = 5.0
+MOST_DAYS = 365
 
 DESCRIPTION = """\
 Make a web of a few dozen sites on this machine, serve it on loopback addresses, crawl
@@ -19,6 +21,11 @@ time, and the first page names the latest. A made public searches along with you
 there is something to see of searches and clicks. Nothing leaves the machine.
 
   vedette demo --for 2min
+
+With --days it measures instead: crawlers with different rules for fetching pages again
+keep the same web for so many of its days, with the same budget, and are compared.
+
+  vedette demo --days 30 --report
 """
 
 
@@ -36,7 +43,10 @@ def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
     )
     parser.add_argument("--seed", type=int, default=1, help="another number is another web (default: 1)")
     parser.add_argument(
-        "--speed", metavar="X", type=speed_of, default=60.0, help="how many times as fast its time runs (default: 60)"
+        "--speed",
+        metavar="X",
+        type=speed_of,
+        help="how many times as fast its time runs (default: 60; with --days 5000)",
     )
     parser.add_argument(
         "--visitors",
@@ -48,6 +58,13 @@ def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument(
         "--data", metavar="DIR", help="keep the data in this new folder (default: thrown away at the end)"
     )
+    parser.add_argument(
+        "--days", metavar="N", type=days_of, help="compare refresh policies over so many days of a small web of its own"
+    )
+    parser.add_argument(
+        "--report", metavar="DIR", nargs="?", const=".", help="with --days: write a report there (default: here)"
+    )
+    parser.add_argument("--json", action="store_true", help="with --days: print one JSON object, and nothing else")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--debug", action="store_true", help="show where an error comes from")
     parser.set_defaults(run=run, parser=parser)
@@ -64,8 +81,22 @@ def visitors_of(text: str) -> float:
     return number
 
 
+def days_of(text: str) -> int:
+    """What ``--days`` says."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MOST_DAYS):
+        raise argparse.ArgumentTypeError(f'"{text}" is no number of days: write 1 to {MOST_DAYS}, such as 30')
+    return int(text)
+
+
 def run(options: argparse.Namespace) -> int:
     """Serve, crawl, show, judge."""
+    if options.days is None and (options.report or options.json):
+        wanted = "--report" if options.report else "--json"
+        raise UsageError(f"{wanted} tells what --days measured: write vedette demo --days 30 {wanted}")
+    if options.days is not None and options.duration:
+        raise UsageError("--days says how long it takes: leave out --for, or --days")
+    if options.days is not None and options.world != options.parser.get_default("world"):
+        raise UsageError("--days has a web of its own, of 400 pages: leave out --world; --seed makes another")
     from vedette.cli.demonstrating import demonstrate  # heavy libraries load only when there is something to do
 
     return demonstrate(options)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from vedette import __version__
 from vedette.cli.crawling import run_tree, summary
+from vedette.cli.demo_month import play
 from vedette.cli.screen import Screen
 from vedette.cli.tokening import first_token
 from vedette.cli.words import amount, counted, span
@@ -26,14 +27,19 @@ from vedette.web.serving import bind
 
 __all__ = ["demonstrate"]
 
+SPEED = 60.0
+
 
 def demonstrate(options: argparse.Namespace, show: type[Screen] = Screen) -> int:
     """Serve, crawl, show, judge."""
     duration_s = parse_duration(options.duration) if options.duration else None
     with ExitStack() as stack:
         folder = _folder(options.data, stack)
+        if options.days is not None:
+            return play(options, folder)
+        speed = options.speed or SPEED
         log = folder / "access.log"
-        server = stack.enter_context(start_server(options.world, options.seed, speed=options.speed, log_path=log))
+        server = stack.enter_context(start_server(options.world, options.seed, speed=speed, log_path=log))
         listener = stack.enter_context(bind(f"127.0.0.1:{options.port}"))
         settings = replace(_settings(server, folder), listener=listener)
         token = first_token(settings)
@@ -106,7 +112,7 @@ def _welcome(options: argparse.Namespace, server: ServerHandle, settings: LiveSe
     return "\n".join(
         [
             f"{options.world} with seed {options.seed}: {len(server.hosts)} hosts on port {server.port} of loopback.",
-            f"One second here is {span(options.speed)} there.",
+            f"One second here is {span(server.clock.speed)} there.",
             f"Data      {settings.folder}",
             f"Search    http://127.0.0.1:{_port(settings)}/",
             f"Console   http://127.0.0.1:{_port(settings)}/console",
@@ -120,7 +126,7 @@ def _welcome(options: argparse.Namespace, server: ServerHandle, settings: LiveSe
 
 
 def _headline(options: argparse.Namespace, server: ServerHandle) -> str:
-    return f"{options.world}, {len(server.hosts)} hosts, {options.speed:g} times as fast"
+    return f"{options.world}, {len(server.hosts)} hosts, {server.clock.speed:g} times as fast"
 
 
 def _judged(log: Path, settings: LiveSettings) -> str:

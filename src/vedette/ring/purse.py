@@ -59,9 +59,10 @@ class Purse:
         return self.price or 0.0
 
     def at(self, now_s: float) -> "Purse":
-        """Time goes by; a clock that was put back takes nothing away."""
-        passed_s = max(now_s - self.seen_s, 0.0) if self.seen_s is not None else 0.0
-        return replace(self, seen_s=now_s, span_s=self.span_s + passed_s)
+        """Time goes by; a clock that was put back takes nothing away. A run begins with one refresh that may be had."""
+        if self.seen_s is None:
+            return replace(self, seen_s=now_s, saved=max(self.saved, 1.0))
+        return replace(self, seen_s=now_s, span_s=self.span_s + max(now_s - self.seen_s, 0.0))
 
     def spent(self, refreshes: int = 0, others: int = 0) -> "Purse":
         """So many refreshes have come due, and so many other fetches were made."""

@@ -40,6 +40,8 @@ SAMPLE = 1_000
 SAME_PART, SAME_S = 0.02, 60.0
 SAME_FETCH_S = 1.0
 SLOWEST_PACE = 1e-9
+# A whole number that was summed up of parts may lie a hair below itself.
+SUMMED = 1e-6
 
 
 class Asked(NamedTuple):
@@ -135,7 +137,9 @@ class Refreshing:
     def _price_first(self, made: Made) -> None:
         """The first pages of all say where the price begins."""
         if self._mind.is_priced and self._purse.price is None:
-            price = starting_price(self._mind, made.memory, made.batch, self._usual_wait_s(len(made.batch)))
+            price = starting_price(
+                self._mind, made.memory, made.batch, self._usual_wait_s(max(self._pages, len(made.batch)))
+            )
             self._purse = self._purse.priced(price)
 
     # what happens as time goes by
@@ -215,7 +219,7 @@ class Refreshing:
         if self._mind.is_priced:
             times = zip(judged, self._ask(judged, now_s).tolist(), strict=True)
             later = {look.page.id: at_s for look, at_s in times if at_s > now_s}
-        behind = [look.page.id for look in judged if look.page.id not in later][int(self._purse.saved) :]
+        behind = [look.page.id for look in judged if look.page.id not in later][int(self._purse.saved + SUMMED) :]
         wait_s = 1.0 / max(self._pace(), SLOWEST_PACE)
         return later | {id_: now_s + turn * wait_s for turn, id_ in enumerate(behind, 1)}
 
