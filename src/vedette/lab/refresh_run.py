@@ -38,7 +38,7 @@ HOUR_S, DAY_S = 3_600.0, 86_400.0
 
 # Pages are asked about again so often, in batches; of very many, some at a time, in turn.
 ASKED_EVERY = 6
-ASKED_AT_ONCE = 100_000
+ASKED_AT_ONCE = 20_000
 # The price moves when the budget has grown by so many fetches, or by a day's.
 PRICED_AFTER = 8.0
 Decided = Callable[[float, Ints], None]

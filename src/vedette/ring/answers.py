@@ -81,7 +81,8 @@ class Answers:
             ids = [result.errand.id for result in results]
             self._urls.acknowledge(ids, Fate.FETCHED, worker)
             earlier = self._book.copies(ids)
-            judged = self._refreshing.judged(results, earlier)
+            # Where nothing is ever fetched again, nobody needs to know when.
+            judged = self._refreshing.judged(results, earlier) if self._schedule.recrawl else {}
             self._book.keep_pages(list(self._schedule.rows(came, earlier, judged)))
             self._meet_strangers(results, earlier)
             groups = self._copies.keep(results)

@@ -61,8 +61,10 @@ class Mixture:
     def learn(self, memory: Memory, batch: Known) -> Memory:
         """Turn the weights, then let every part learn."""
         after = memory.reaching(batch)
-        said = self._chances(memory, _before(batch), batch.last_fetch_s)
-        trust_learned(after.groups[:, : 1 + len(self.parts)], batch, scores_of(said, batch.changed), told(batch))
+        judged = told(batch)
+        if judged.any():  # a first fetch proves nobody right
+            said = self._chances(memory, _before(batch), batch.last_fetch_s)
+            trust_learned(after.groups[:, : 1 + len(self.parts)], batch, scores_of(said, batch.changed), judged)
         for (part, mine), (_, grown) in zip(self._each(memory), self._each(after), strict=True):
             learned = part.learn(mine, batch)
             grown.pages[:], grown.groups[:] = learned.pages, learned.groups
