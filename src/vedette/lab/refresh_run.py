@@ -39,6 +39,8 @@ HOUR_S, DAY_S = 3_600.0, 86_400.0
 # Pages are asked about again so often, in batches; of very many, some at a time, in turn.
 ASKED_EVERY = 6
 ASKED_AT_ONCE = 20_000
+# Of more than so many that are due, the most overdue are fetched: to weigh all of them would take too long.
+WEIGHED = 5_000
 # The price moves when the budget has grown by so many fetches, or by a day's.
 PRICED_AFTER = 8.0
 Decided = Callable[[float, Ints], None]
@@ -164,7 +166,11 @@ class _Run:
             return due
         if most == 0:
             return due[:0]
-        if self._priced and (worth := self._minds[0].worth(due, self._told(due), now_s)) is not None:
+        if (
+            self._priced
+            and len(due) <= WEIGHED
+            and (worth := self._minds[0].worth(due, self._told(due), now_s)) is not None
+        ):
             return np.sort(due[np.argsort(-worth, kind="stable")[:most]])
         due_s = self._due_s[due]
         last_s = np.partition(due_s, most - 1)[most - 1]
