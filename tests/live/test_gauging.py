@@ -12,6 +12,7 @@ from vedette.edges.clock import start_clock
 from vedette.edges.gain_book import Gain, gains_since
 from vedette.edges.generations import Generations
 from vedette.edges.record_book import RecordBook
+from vedette.live.gain_reading import summed
 from vedette.live.indexer import rebuild
 from vedette.live.term_curves import CurveFile, learned, write_curves
 from vedette.words import number_of
@@ -96,10 +97,13 @@ def test_a_name_counts_for_the_page_whose_fetch_gave_it(web: Web) -> None:
     web.answers("a", page("First", "zeppelin", links='<a href="/c">submarine</a>'))
     found = brought(web)
     by_name = ids(web)
-    (named,) = [gain for gain in found if gain.what == "names"]
-    assert (named.page, named.fetched_s, named.views) == (by_name["a"], web.now_s, None)
+    (named,) = [gain for gain in found if gain.what == "names" and gain.page == by_name["a"]]
+    assert (named.fetched_s, named.views) == (web.now_s, None)
     (seen,) = [gain for gain in found if gain.page == by_name["c"]]
     assert (seen.gain, seen.by_links) == (0.0, 0.0)
+    # It was not fetched: nothing must be learned of what its own fetches bring.
+    (told,) = summed([seen])
+    assert (told.page, told.gain) == (by_name["c"], None)
     assert named.gain > 0
     assert seen.views is not None
     assert seen.views > 0

@@ -79,17 +79,18 @@ class IndexBook:
 
     # what pages are called
 
-    def name(self, links: Iterable[tuple[int, str]], *, again: bool) -> None:
-        """What a page calls others, by fingerprint; ``again`` says that it was counted before.
+    def name(self, links: Iterable[tuple[int, str]], *, again: bool) -> list[int]:
+        """What a page calls others, by fingerprint; ``again`` says that it was counted before. Whom it names anew.
 
         Pages that get a new name this way are to be indexed anew, in their turn.
         """
         told = [(target, text[:LONGEST_ANCHOR]) for target, text in links if text]
         insert = _NAME_AGAIN if again else _NAME
         new = [target for target, text in told if self._db.execute(insert, (target, text)).fetchone() == (1,)]
-        self.mark_renamed(new)
+        self._mark_renamed(new)
+        return new
 
-    def mark_renamed(self, targets: Sequence[int]) -> None:
+    def _mark_renamed(self, targets: Sequence[int]) -> None:
         """Pages at these URLs, or where they lead, are called something else now."""
         self._db.executemany(
             "INSERT OR IGNORE INTO renamed SELECT page FROM known "
@@ -127,7 +128,7 @@ class IndexBook:
     def lead(self, print_: int, target: int) -> None:
         """A URL leads to another, which inherits what it is called."""
         self._db.execute("INSERT OR REPLACE INTO alias VALUES (?, ?)", (print_, target))
-        self.mark_renamed([target])
+        self._mark_renamed([target])
 
     def lead_nowhere(self, print_: int) -> None:
         """A URL stands for itself."""

@@ -1,7 +1,6 @@
 """A refresh policy with what it remembers, as a run of the lab drives it: arrays, of which a batch gets its rows."""
 
 from collections.abc import Mapping
-from math import sqrt
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -11,13 +10,13 @@ from vedette.decide import Due, Floats, Ints, rng_for
 from vedette.lab.worlds.history import History
 from vedette.refresh.known import Bools, Known, Memory
 from vedette.refresh.sections import groups_of
+from vedette.ring.starting_price import starting_price
 
 __all__ = ["Mind", "RefreshPolicy", "Told", "again"]
 
 # The state of a policy is its own affair: an array with an element per page, a ``Memory``, or anything else.
 RefreshPolicy = Due[None, Any, Known, Known]
-HALVINGS = 60
-LOWEST, HIGHEST = 1e-12, 1e12
+NO_GROUPS: Ints = np.zeros(0, np.int64)
 
 
 class Told(NamedTuple):
@@ -47,6 +46,14 @@ def again(
     return after, policy.due(after, batch, now_s, price, rng)
 
 
+class _Made(NamedTuple):
+    """What is remembered of some pages, the pages themselves, and the numbers of their groups."""
+
+    state: Any
+    batch: Known
+    groups: Ints = NO_GROUPS
+
+
 class Mind:
     """Of an array or a ``Memory`` only the rows of the pages in question are handed over."""
 
@@ -65,59 +72,53 @@ class Mind:
 
     def learned(self, pages: Ints, told: Told, now_s: float, price: float) -> Floats:
         """When these pages are due again after what their fetches found."""
-        batch, rng = self._batch(pages, told), rng_for(self._seed, f"refresh/{now_s}/{told.first}")
-        after, due_s = again(self._policy, self._rows(pages), batch, now_s, rng, price)
-        self._keep(pages, after)
+        made, rng = self._made(pages, told), rng_for(self._seed, f"refresh/{now_s}/{told.first}")
+        after, due_s = again(self._policy, made.state, made.batch, now_s, rng, price)
+        self._keep(pages, made.groups, after)
         return due_s
 
     def due(self, pages: Ints, told: Told, now_s: float, price: float) -> Floats:
         """When these pages are due as it stands."""
-        rng = rng_for(self._seed, f"refresh/{now_s}/again")
-        return self._policy.due(self._rows(pages), self._batch(pages, told), now_s, price, rng)
+        made, rng = self._made(pages, told), rng_for(self._seed, f"refresh/{now_s}/again")
+        return self._policy.due(made.state, made.batch, now_s, price, rng)
 
     def worth(self, pages: Ints, told: Told, now_s: float) -> Floats | None:
         """What fetches of these pages are worth now; None where the policy does not say."""
         value = getattr(self._policy, "value", None)
         if value is None:
             return None
-        worth: Floats = value(self._rows(pages), self._batch(pages, told), now_s)
+        made = self._made(pages, told)
+        worth: Floats = value(made.state, made.batch, now_s)
         return worth
 
-    def price_for(self, pages: Ints, told: Told, now_s: float, until_s: float) -> float:
-        """The price at which half of these pages are due until a time; 1 where the price makes no difference yet."""
-        low, high = LOWEST, HIGHEST
-        for _ in range(HALVINGS):
-            price = sqrt(low) * sqrt(high)
-            due = self.due(pages, told, now_s, price) <= until_s
-            low, high = (price, high) if len(pages) and due.mean() > 0.5 else (low, price)
-        return low if LOWEST * 2 < low < HIGHEST / 2 else 1.0
+    def price_for(self, pages: Ints, told: Told, now_s: float, wait_s: float) -> float:
+        """The price at which half of these pages wait so long; 1 where the price makes no difference yet."""
+        return starting_price(lambda price: self.due(pages, told, now_s, price) - told.last_fetch_s, wait_s)
 
-    def _rows(self, pages: Ints) -> Any:  # noqa: ANN401 - see above
+    def _made(self, pages: Ints, told: Told) -> _Made:
         if isinstance(self._state, Memory):
-            return Memory(self._state.pages[pages], self._state.groups)
-        return self._state[pages] if isinstance(self._state, np.ndarray) else self._state
+            assert self._groups is not None
+            section, site = self._groups.section[pages], self._groups.site[pages]
+            groups, places = np.unique(np.concatenate([[0], section, site]), return_inverse=True)
+            own = dict(zip(("section", "site"), np.split(places[1:].astype(np.int64), 2), strict=True))
+            rows = Memory(self._state.pages[pages], self._state.groups[groups])
+            return _Made(rows, _known(np.arange(len(pages)), told, own), groups)
+        if isinstance(self._state, np.ndarray):
+            return _Made(self._state[pages], _known(np.arange(len(pages)), told))
+        return _Made(self._state, _known(pages, told))
 
-    def _keep(self, pages: Ints, after: Any) -> None:  # noqa: ANN401 - see above
+    def _keep(self, pages: Ints, groups: Ints, after: Any) -> None:  # noqa: ANN401 - see above
         if isinstance(self._state, Memory):
-            self._state.pages[pages] = after.pages
-            self._state = Memory(self._state.pages, after.groups)
+            self._state.pages[pages], self._state.groups[groups] = after.pages, after.groups
         elif isinstance(self._state, np.ndarray):
             self._state[pages] = after
         else:
             self._state = after
 
-    def _batch(self, pages: Ints, told: Told) -> Known:
-        whole = not isinstance(self._state, np.ndarray | Memory)
-        columns: dict[str, Any] = {"gone": told.gone, **told.more}
-        if told.before_s is not None:
-            columns["before_s"] = told.before_s
-        if self._groups is not None:
-            columns |= {"section": self._groups.section[pages], "site": self._groups.site[pages]}
-        return Known(
-            pages if whole else np.arange(len(pages)),
-            told.last_fetch_s,
-            told.changed,
-            np.full(len(pages), told.first),
-            np.full(len(pages), np.nan),
-            **columns,
-        )
+
+def _known(place: Ints, told: Told, more: Mapping[str, Ints] = MappingProxyType({})) -> Known:
+    columns: dict[str, Any] = {"gone": told.gone, **told.more, **more}
+    if told.before_s is not None:
+        columns["before_s"] = told.before_s
+    first = np.full(len(place), told.first)
+    return Known(place, told.last_fetch_s, told.changed, first, np.full(len(place), np.nan), **columns)

@@ -4,10 +4,8 @@ The parent hands out one cell at a time and writes down what comes back. So a ru
 moment: what was finished is kept, the same plan goes on, and the rows come out as if nothing had happened.
 """
 
-import ctypes
 import multiprocessing
 import os
-import signal
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +14,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import NamedTuple
 
+from vedette.edges.offspring import end_with_parent, is_orphan, leave_ctrl_c_to_parent
 from vedette.errors import UsageError, VedetteError
 from vedette.lab.experiment import Cell, Measured
 from vedette.lab.registry import experiment_named
@@ -24,7 +23,6 @@ from vedette.lab.world_names import places_known, remember
 
 __all__ = ["CellFailed", "Progress", "cores", "run_cells"]
 
-PR_SET_PDEATHSIG = 1
 Progress = Callable[[int, int, Cell], None]
 
 
@@ -132,9 +130,9 @@ def _hands(count: int) -> Iterator[list[_Hand]]:
 
 def _work(channel: Connection, parent: int, places: Mapping[str, str]) -> None:
     """The life of a process: cells in, rows out, until nobody is there."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
+    leave_ctrl_c_to_parent()
+    end_with_parent()
+    if is_orphan(parent):
         return
     for typed in places.values():
         remember(typed)

@@ -1,10 +1,10 @@
 """Work that is done beside the indexer, in a process of its own that gives way to all others."""
 
-import ctypes
 import os
-import signal
 import subprocess
 import sys
+
+from vedette.edges.offspring import end_with_parent
 
 __all__ = ["Aside", "give_way"]
 
@@ -12,7 +12,6 @@ NICENESS = 15
 # It is not begun again before this many times what it took last time has passed, nor before a moment has.
 SPARING_TIMES = 20.0
 EARLIEST_S = 5.0
-PR_SET_PDEATHSIG = 1
 
 
 class Aside:
@@ -46,5 +45,5 @@ class Aside:
 
 def give_way() -> None:
     """What such a process does first: it lets others go before, and ends with whoever began it."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     os.nice(NICENESS)

@@ -5,20 +5,18 @@ that brings counts for the page whose fetch gave the name.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from vedette.decide import Ints
 from vedette.edges.gain_book import Brought, Gain, GainBook
-from vedette.edges.index_book import IndexBook
 from vedette.edges.page_table import PageTable
 from vedette.index.gains import Change, is_same, measure
 from vedette.index.watched_terms import NO_WORDS, Words
 from vedette.live.term_curves import CurveFile
 
-__all__ = ["Fetch", "Gauge", "NamingBook"]
+__all__ = ["Fetch", "Gauge"]
 
 MOST_NAMINGS = 200_000
 MOST_WORDS = 1 << 18
@@ -29,34 +27,6 @@ class Fetch(NamedTuple):
 
     page: int
     fetched_s: float
-
-
-class NamingBook(IndexBook):
-    """A book that remembers for a while who gave pages their new names, by the fingerprints of their URLs.
-
-    A page that is named through an alias is not found here; what its name brings counts for nobody.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self._by: dict[int, Fetch] = {}
-        self._fetch: Fetch | None = None
-
-    def naming(self, fetch: Fetch | None) -> None:
-        """From here on names are given by this fetch; None says by nobody's."""
-        self._fetch = fetch
-
-    def mark_renamed(self, targets: Sequence[int]) -> None:
-        """As in any book; the one who names is noted."""
-        super().mark_renamed(targets)
-        if self._fetch is not None and targets:
-            if len(self._by) > MOST_NAMINGS:  # most of them are of pages that are not in the index
-                self._by.clear()
-            self._by.update(dict.fromkeys(targets, self._fetch))
-
-    def named_by(self, print_: int) -> Fetch | None:
-        """Who gave the page at a URL its latest name; it is not said again."""
-        return self._by.pop(print_, None)
 
 
 class _Seen(NamedTuple):
@@ -79,6 +49,7 @@ class Gauge:
         self._file = CurveFile(table.folder)
         self._seen: list[_Seen] = []
         self._before: dict[int, Words] = {}
+        self._named_by: dict[int, Fetch] = {}
         self._words = 0
         self.changes = 0
 
@@ -109,9 +80,22 @@ class Gauge:
         """A fetch changed the words of its page."""
         self._gather(page, page, what, before, after)
 
-    def named(self, by: Fetch, page: Fetch, before: Words, after: Words) -> None:
-        """A fetch changed the words of another page."""
-        self._gather(by, page, "names", before, after)
+    def names(self, fetch: Fetch, targets: Sequence[int]) -> None:
+        """A fetch gave pages new names, by the fingerprints of their URLs; they are indexed anew later.
+
+        A page that is named through an alias is not found again; what its name brings counts for nobody.
+        """
+        if self.is_idle or not targets:
+            return
+        if len(self._named_by) > MOST_NAMINGS:  # most of them are of pages that are not in the index
+            self._named_by.clear()
+        self._named_by.update(dict.fromkeys(targets, fetch))
+
+    def named(self, print_: int, page: Fetch, after: Words) -> None:
+        """The page at a URL is about to be indexed anew; what its latest name changes counts once, for who gave it."""
+        by = self._named_by.pop(print_, None)
+        if by is not None:
+            self._gather(by, page, "names", self.words_of(page.page), after)
 
     def measure(self) -> None:
         """Measure what was gathered."""
@@ -154,4 +138,4 @@ def _rows(seen: _Seen, gain: float, by_links: float, views: float) -> list[Gain]
     """For the list: of a page itself, or of the one that named it and of the one that was named."""
     if seen.what != "names":
         return [Gain(0, *seen.fetch, seen.what, gain, by_links, views)]
-    return [Gain(0, *seen.fetch, "names", gain, by_links, None), Gain(0, *seen.page, "again", 0.0, 0.0, views)]
+    return [Gain(0, *seen.fetch, "names", gain, by_links, None), Gain(0, *seen.page, "names", 0.0, 0.0, views)]

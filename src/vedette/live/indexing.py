@@ -16,6 +16,7 @@ from vedette.discover.normalize import resolve
 from vedette.discover.scope import SiteIndex
 from vedette.edges.gain_book import GainBook
 from vedette.edges.generations import Generations
+from vedette.edges.index_book import IndexBook
 from vedette.edges.news_view import Known
 from vedette.edges.page_table import PageFacts, PageTable, TableWriter
 from vedette.edges.pdf import PdfReader, PdfText
@@ -29,7 +30,7 @@ from vedette.index.fields import Entry, access_of, document_of, forms_of, number
 from vedette.index.stored import Stored, pack, unpack
 from vedette.index.titles import called
 from vedette.index.watched_terms import NO_WORDS
-from vedette.live.gauging import Fetch, Gauge, NamingBook
+from vedette.live.gauging import Fetch, Gauge
 from vedette.ring.concealment import NOTHING_CONCEALED, Concealed
 from vedette.ring.indexing import Standing, left_out
 from vedette.ring.links import Links
@@ -57,7 +58,7 @@ class Builder:
         self.generation = generation
         self._writer = open_writer(generation / "tantivy")
         self.table = TableWriter(generation)
-        self.book = NamingBook(generation)
+        self.book = IndexBook(generation)
         self.gauge = Gauge(self.table, gains)
         self.pending = self.taken = 0
         self._earlier = earlier
@@ -106,9 +107,7 @@ class Builder:
                 entry = self._entry(id_, stored, int(row["print"]), date_s, private)
                 forms = forms_of(entry)
                 words = numbers(forms)
-                by = self.book.named_by(int(row["print"]))
-                if by is not None:
-                    self.gauge.named(by, Fetch(id_, float(row["fetched_s"])), self.gauge.words_of(id_), words)
+                self.gauge.named(int(row["print"]), Fetch(id_, float(row["fetched_s"])), words)
                 self.table.put_words(id_, words)
                 self._writer.put(document_of(entry, forms))
                 self.pending += 1
@@ -164,8 +163,10 @@ class Builder:
             self.book.forget(int(self.table.rows[id_]["print"]))
             self.table.drop(id_)
         if page is not None and (page.location or page.canonical):
-            self.book.naming(fetch)
-            self.book.lead(fingerprint(page.url), fingerprint(page.location or page.canonical))
+            target = fingerprint(page.location or page.canonical)
+            self.book.lead(fingerprint(page.url), target)
+            if fetch is not None:
+                self.gauge.names(fetch, [target])
 
     def _put(self, page: Known, blob: bytes) -> None:
         stored = unpack(blob or self.table.blob(page.id) or self._reread(page))
@@ -193,8 +194,9 @@ class Builder:
         self.book.know(print_, page.id)
         self.book.lead_nowhere(print_)
         if not page.private:
-            self.book.naming(fetch)
-            self.book.name(((target, text) for target, text in links if target != print_), again=again)
+            named = self.book.name(((target, text) for target, text in links if target != print_), again=again)
+            if fetch is not None:
+                self.gauge.names(fetch, named)
 
     def _is_exact_copy(self, page: Known, stored: Stored) -> bool:
         """Whether the page that stands for its group says the same, word for word, and can be found."""

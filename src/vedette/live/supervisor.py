@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 
+from vedette.edges.offspring import end_with_parent, is_orphan, leave_ctrl_c_to_parent
 from vedette.edges.post import Channel, Gone, connect
 from vedette.errors import StoreError, VedetteError
 from vedette.live.commands import Call
@@ -33,7 +34,6 @@ from vedette.live.worker import GONE, run_worker
 __all__ = ["Tree", "ask_keeper"]
 
 COLLECT_AFTER = 50_000
-PR_SET_PDEATHSIG = 1
 PR_SET_NAME = 15
 STOP_S = 5.0
 # How long an end may take once somebody wants it; what has not ended by then is ended.
@@ -241,13 +241,12 @@ def _live(name: str, work: Callable[[], int], parent: int) -> None:
     """What a forked child does; it never returns."""
     code = 1
     try:
-        kernel = ctypes.CDLL(None)
-        kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        end_with_parent()
         # What ps and top show, at most 15 bytes of it.
         short = name.replace("worker ", "w").replace("server ", "s").replace("recorder", "record")
-        kernel.prctl(PR_SET_NAME, f"vedette {short}".encode())
-        if os.getppid() == parent:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        ctypes.CDLL(None).prctl(PR_SET_NAME, f"vedette {short}".encode())
+        if not is_orphan(parent):
+            leave_ctrl_c_to_parent()
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             _collect_seldom()
             code = work()

@@ -79,6 +79,10 @@ class Known:
     def __len__(self) -> int:
         return len(self.place)
 
+    def some(self, rows: Ints | Bools) -> "Known":
+        """Some rows, with the places that they have."""
+        return Known(*(getattr(self, column.name)[rows] for column in fields(self)))
+
 
 @dataclass(frozen=True, slots=True)
 class Memory:

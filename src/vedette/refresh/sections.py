@@ -49,8 +49,14 @@ def groups_of(urls: Iterable[str]) -> Groups:
     Groups(section=array([2, 1]), site=array([1, 1]), names=('', 'https://a.example/', 'https://a.example/x/'))
     """
     rows: dict[str, int] = {"": 0}
-    sections, sites = [], []
+    # Pages of one folder have the same groups, and a million pages have few folders.
+    folders: dict[str, tuple[int, int]] = {}
+    found: list[tuple[int, int]] = []
     for url in urls:
-        sites.append(rows.setdefault(site_of(url), len(rows)))
-        sections.append(rows.setdefault(section_of(url), len(rows)))
-    return Groups(np.array(sections, np.int64), np.array(sites, np.int64), tuple(rows))
+        folder = url.partition("?")[0].rpartition("/")[0]
+        if folder not in folders:
+            site = rows.setdefault(site_of(url), len(rows))
+            folders[folder] = rows.setdefault(section_of(url), len(rows)), site
+        found.append(folders[folder])
+    section, site_rows = np.array(found, np.int64).reshape(-1, 2).T
+    return Groups(section, site_rows, tuple(rows))

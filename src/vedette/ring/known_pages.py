@@ -8,13 +8,13 @@ import numpy as np
 
 from vedette.decide import Floats
 from vedette.fetch.header_dates import seconds_of
-from vedette.refresh.known import Bools, Known
+from vedette.refresh.known import Known
 from vedette.ring.group_rows import Picked
 from vedette.ring.orders import Fetched
 from vedette.ring.ports import Look, PageRow, Remembered
 from vedette.ring.schedule import has_changed, is_good, status_after
 
-__all__ = ["Came", "known_by_answers", "known_by_looks", "some_of", "until_before"]
+__all__ = ["Came", "known_by_answers", "known_by_looks", "until_before"]
 
 
 class Came(NamedTuple):
@@ -82,11 +82,6 @@ def known_by_looks(looks: Sequence[Look], picked: Picked) -> Known:
         site=picked.site,
     )
     return _told(batch, [look.kept for look in looks])
-
-
-def some_of(batch: Known, rows: Bools) -> Known:
-    """Some rows of a batch, with the places that they have."""
-    return Known(*(getattr(batch, column)[rows] for column in Known.__slots__))
 
 
 def until_before(batch: Known) -> Known:

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Floats
+from vedette.decide import Floats, rng_for
 from vedette.price import MOST_OVERSPENT
 from vedette.ring.forecast import Forecast
 from vedette.ring.kept import Rules
-from vedette.ring.known_pages import Came, some_of, until_before
+from vedette.ring.known_pages import Came, until_before
 from vedette.ring.mind import Mind
 from vedette.ring.orders import Fetched
 from vedette.ring.ports import Book, Due, Gained, Look, PageRow, Remembered
@@ -125,7 +125,7 @@ class Refreshing:
         batch = made.batch
         looked = ~batch.first_fetch & ~batch.gone
         if looked.any():
-            some = some_of(batch, looked)
+            some = batch.some(looked)
             chance = self._mind.chance(made.memory, until_before(some), some.last_fetch_s)
             self.forecast = self.forecast.after(chance, some.changed, now_s)
 
@@ -137,10 +137,7 @@ class Refreshing:
     def _price_first(self, made: Made) -> None:
         """The first pages of all say where the price begins."""
         if self._mind.is_priced and self._purse.price is None:
-            price = starting_price(
-                self._mind, made.memory, made.batch, self._usual_wait_s(max(self._pages, len(made.batch)))
-            )
-            self._purse = self._purse.priced(price)
+            self._purse = self._purse.priced(self._price_of(made, max(self._pages, len(made.batch))))
 
     # what happens as time goes by
 
@@ -169,14 +166,19 @@ class Refreshing:
         if self._mind.is_priced and not self._purse.is_settled:
             looks = [look for look in self._book.looks_after(self._cursor, SAMPLE) if self._memory.knows(look.kept)]
             if looks:
-                made = self._memory.of_looks(looks)
-                price = starting_price(self._mind, made.memory, made.batch, self._usual_wait_s(self._pages))
-                self._purse = self._purse.priced(price, settled=True)
+                self._purse = self._purse.priced(
+                    self._price_of(self._memory.of_looks(looks), self._pages), settled=True
+                )
         self._purse = self._purse.moved(self._rules.budget_per_s, self._pages)
 
-    def _usual_wait_s(self, pages: int) -> float:
-        """How long a page waits on average, where as many are fetched as may be."""
-        return pages / self._purse.target(self._rules.budget_per_s, pages)
+    def _price_of(self, made: Made, pages: int) -> float:
+        """The price at which these would wait as long as a page of so many does, if the budget is spent."""
+
+        def waits_s(price: float) -> Floats:
+            rng, batch = rng_for(1, "refresh/starting-price"), made.batch
+            return self._mind.due(made.memory, batch, float(batch.last_fetch_s.max()), price, rng) - batch.last_fetch_s
+
+        return starting_price(waits_s, pages / self._purse.target(self._rules.budget_per_s, pages))
 
     def _ask_round(self, most: int, now_s: float) -> None:
         looks = self._book.looks_after(self._cursor, most)

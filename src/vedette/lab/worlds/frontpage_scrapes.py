@@ -5,19 +5,16 @@ What is wanted of a scrape is which addresses it shows. Nobody needs to read the
 bits: that two among a million share one has a chance of three in a hundred million.
 """
 
-import ctypes
 import json
-import multiprocessing
-import os
-import signal
 from collections.abc import Generator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
 import xxhash
+
+from vedette.lab.worlds.pools import pool_of, processors
 
 if TYPE_CHECKING:
     import pygit2
@@ -27,8 +24,6 @@ __all__ = ["MARK", "read_scrapes", "shown"]
 MARK = np.dtype("<u8")  # what stands for an address
 MANY = 4000  # scrapes; for fewer, other processes are not worth their start
 MOST_BYTES = 16 << 20  # of one scrape; the largest are a hundredth of that
-MOST_PROCESSES = 8
-PR_SET_PDEATHSIG = 1
 
 Part = Sequence[bytes]
 Read = list[bytes | None]
@@ -39,17 +34,12 @@ def read_scrapes(repository: "pygit2.Repository", parts: Sequence[Part], many: i
 
     Whoever does not read to the end closes it, so that no process goes on.
     """
-    processes = min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
+    processes = processors()
     if processes == 1 or sum(map(len, parts)) < many:
         yield from (_read(repository, part) for part in parts)
         return
-    # Not forked: a copy of a process with threads may wait for ever for a lock that one of them held.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_attend, initargs=(os.getpid(),))
-    try:
+    with pool_of(processes) as pool:
         yield from pool.map(_read_there, repeat(repository.path), parts)
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def shown(body: bytes) -> bytes:
@@ -91,14 +81,6 @@ def _scrape(repository: "pygit2.Repository", blob: bytes) -> bytes | None:
     if not isinstance(found, pygit2.Blob) or found.size > MOST_BYTES:
         return b""
     return shown(found.data)
-
-
-def _attend(parent: int) -> None:
-    """Ctrl-C is the parent's to answer; when it is gone, so is the work."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _read_there(path: str, part: Part) -> Read:

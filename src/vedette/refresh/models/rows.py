@@ -64,6 +64,8 @@ def tallied(groups: Floats, batch: Known, amounts: Floats, seen: Bools) -> None:
 
 
 def _picked(rows: Floats, numbers: Ints) -> Floats:
+    if int(numbers.max(initial=-1)) < len(rows):
+        return rows[numbers]
     picked = np.zeros((len(numbers), rows.shape[1]))
     inside = numbers < len(rows)
     picked[inside] = rows[numbers[inside]]

@@ -31,10 +31,10 @@ import numpy as np
 from vedette.decide import Floats, Ints
 from vedette.refresh.known import Bools, Known, Memory
 from vedette.refresh.model import Belief, Rates
+from vedette.refresh.models.rows import DAY_S, levels, told
 
 __all__ = ["Waves"]
 
-DAY_S = 86_400.0
 # Ages in days at which the factor of age may change.
 AGES: Floats = np.concatenate([[0.0], np.geomspace(0.25, 2000.0, 14)])
 UNTIL: Floats = np.append(AGES[1:], np.inf)
@@ -95,7 +95,7 @@ class Waves:
         """Credit what was found to pace, age and waves; a first fetch begins a row."""
         after = memory.reaching(batch)
         self._begin(after, batch)
-        seen = np.flatnonzero(~batch.first_fetch & ~batch.gone & np.isfinite(batch.before_s))
+        seen = np.flatnonzero(told(batch))
         if len(seen):
             self._credit(after, memory, batch, seen)
         return after
@@ -165,7 +165,7 @@ class Waves:
         return pace
 
     def _credit(self, after: Memory, memory: Memory, batch: Known, seen: Ints) -> None:
-        batch = _some(batch, seen)
+        batch = batch.some(seen)
         memory = memory.covering(batch)
         changed_s = self._changed_s(memory, batch)
         own = self._own(memory, batch, changed_s, batch.before_s, batch.last_fetch_s)
@@ -286,12 +286,9 @@ def _paced(memory: Memory, age: Floats) -> Floats:
 
 
 def _levels(batch: Known) -> tuple[tuple[Ints, Bools], ...]:
-    """Section and site of each page, and whether it has one that is not what the next level is."""
-    return (batch.section, batch.section != batch.site), (batch.site, batch.site != 0)
-
-
-def _some(batch: Known, rows: Ints) -> Known:
-    return Known(*(getattr(batch, column)[rows] for column in Known.__slots__))
+    """Section and site of each page, the nearest first, and whether it has one of its own."""
+    _, site, section = levels(batch)
+    return section, site
 
 
 def _gamma_ends(shape: Floats) -> tuple[Floats, Floats]:

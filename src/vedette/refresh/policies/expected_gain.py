@@ -128,7 +128,7 @@ class ExpectedGain:
 
     def reason(self, state: Memory, batch: Known, row: int, now: float) -> str:
         """How often it changes, how probably it has by now, and how much that matters."""
-        one = Known(*(getattr(batch, column)[[row]] for column in Known.__slots__))
+        one = batch.some(np.array([row]))
         rate = float(self.rates(state, one).mean[0])
         chance = float(self.model.chance(self._of_model(state), one, np.array([now]))[0])
         weight = float(self._weight(state, one)[0])

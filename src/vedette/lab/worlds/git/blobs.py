@@ -5,12 +5,8 @@ history writes most pages many times with small changes; blobs are read page by 
 side, where they compress best.
 """
 
-import multiprocessing
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import cache
-from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, urljoin
 
@@ -19,6 +15,7 @@ from vedette.discover.sitemaps import is_sitemap, read_sitemap
 from vedette.lab.worlds.git.markup import read_markdown, read_restructured
 from vedette.lab.worlds.git.paths import HTML, XML, group_of
 from vedette.lab.worlds.history import FEED, SITEMAP
+from vedette.lab.worlds.pools import pool_of, processors
 from vedette.parse.charsets import decode
 from vedette.parse.page import read_page, word_count
 
@@ -50,7 +47,7 @@ class Content(NamedTuple):
 
 def contents(repository: "pygit2.Repository", tasks: Sequence[Task]) -> Iterator[Content | None]:
     """What each blob says, in the order of the tasks; None where the repository does not have it."""
-    processes = _processes() if len(tasks) >= MANY else 1
+    processes = processors() if len(tasks) >= MANY else 1
     if processes == 1:
         return (_content(repository, task) for task in tasks)
     return _shared_out(repository.path, tasks, processes)
@@ -122,30 +119,11 @@ def _joined(base: str, href: str) -> str:
         return href
 
 
-def _processes() -> int:
-    # A process of a pool may not have children of its own.
-    return 1 if multiprocessing.current_process().daemon else min(os.cpu_count() or 1, 8)
-
-
 def _shared_out(path: str, tasks: Sequence[Task], processes: int) -> Iterator[Content | None]:
     parts = [tasks[at : at + PART] for at in range(0, len(tasks), PART)]
-    # Not forked: a copy of a process with threads may wait for ever for a lock that one of them held.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_end_with_parent) as pool:
+    with pool_of(processes) as pool:
         for done in pool.map(_part, ((path, part) for part in parts)):
             yield from done
-
-
-def _end_with_parent() -> None:
-    """A parent that is killed cannot tell: whoever works for it looks after it."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None, "only a process of a pool has a parent to end with"
-
-    def watch() -> None:
-        parent.join()
-        os._exit(1)
-
-    Thread(target=watch, daemon=True).start()
 
 
 def _part(work: tuple[str, Iterable[Task]]) -> list[Content | None]:

@@ -1,0 +1,24 @@
+"""Processes that end with whoever started them, even where that one is killed and cannot tell them."""
+
+import ctypes
+import os
+import signal
+
+__all__ = ["end_with_parent", "is_orphan", "leave_ctrl_c_to_parent"]
+
+PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """From now on the kernel ends this process when its parent ends."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def is_orphan(parent: int) -> bool:
+    """Whether the parent had ended before the kernel was asked to look after it."""
+    return os.getppid() != parent
+
+
+def leave_ctrl_c_to_parent() -> None:
+    """Ctrl-C reaches every process of a terminal; the parent answers it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
