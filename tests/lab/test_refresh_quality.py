@@ -16,7 +16,7 @@ from vedette.errors import UsageError
 from vedette.lab.asking import DRAWN, FILE, MOST_QUERIES, NAME, Asking, asking_of
 from vedette.lab.bounds.delta_q import BoundDeltaQ
 from vedette.lab.corpus import corpus_of
-from vedette.lab.experiments.refresh import EXPERIMENT, plan_of, row_of
+from vedette.lab.experiments.refresh import EXPERIMENT, plan_of, rows_of
 from vedette.lab.leaks import Decided, first_leak
 from vedette.lab.quality import share_of_ideal
 from vedette.lab.quality_over_time import QualityOverTime, looks_s
@@ -122,7 +122,7 @@ def test_quality_of_a_run_is_the_whole_computation_at_each_look(history: History
 def test_who_fetches_everything_has_quality_1(history: History, policy: str) -> None:
     """With a budget for every page in every hour all copies that matter are current at every look."""
     game = Game(0.0, history.end_s, 24.0 * history.pages)
-    row = row_of(history, policy, game, Asking(asked_of(history), DRAWN))
+    (row,) = rows_of(history, policy, game, Asking(asked_of(history), DRAWN))
     assert row["quality"] == pytest.approx(1)
 
 
@@ -147,7 +147,7 @@ def test_the_bound_is_better_than_lots(seed: int) -> None:
     """With six fetches a day for sixty pages, it is above random fetches by far more than rounding."""
     history = told(seed, 60, days=10)
     game, asking = Game(0.0, history.end_s, 6.0, seed=seed), Asking(asked_of(history), DRAWN)
-    quality = {name: row_of(history, name, game, asking)["quality"] for name in ("bound-delta-q", "random")}
+    quality = {name: rows_of(history, name, game, asking)[0]["quality"] for name in ("bound-delta-q", "random")}
     assert 1 >= quality["bound-delta-q"] > quality["random"]
 
 
@@ -184,7 +184,7 @@ def test_rows_have_quality_where_pages_have_texts(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv("VEDETTE_DATA", raising=False)
     history = told(2, 20)
     game = Game(0.0, history.end_s, 5.0)
-    rows = [row_of(history, "uniform", game, asking_of(history, 0.0, history.end_s, 1)) for _ in (1, 2)]
+    rows = [rows_of(history, "uniform", game, asking_of(history, 0.0, history.end_s, 1))[0] for _ in (1, 2)]
     assert set(rows[0]) == {name for name in EXPERIMENT.metrics if not name.endswith("_calm")}
     assert rows[0] == rows[1]
     assert rows[0]["queries_from"] == DRAWN

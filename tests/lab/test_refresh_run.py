@@ -253,10 +253,24 @@ def test_a_page_without_changes_gets_nothing() -> None:
 
 
 def test_the_experiment_gives_its_metrics() -> None:
-    """A cell gives one row with every metric but those that need texts, and the same cell the same row."""
+    """A cell gives rows of ten parts with every metric but those that need texts, and the same cell the same rows."""
     cell = Cell("refresh", "made:tiny", "random", 20.0, seed=5, span=Span("", "2026-01-25"))
     rows = EXPERIMENT.run(cell)
     of_texts_or_waves = {"quality", "queries", "queries_from", "freshness_calm", "age_calm", "quality_calm"}
-    assert [set(row) for row in rows] == [set(EXPERIMENT.metrics) - of_texts_or_waves]
-    assert EXPERIMENT.run(cell) == rows
-    assert 0 < rows[0]["fetches"] <= 20.0 * 20
+    assert [set(row) for row in rows] == [{"part"} | set(EXPERIMENT.metrics) - of_texts_or_waves] * 10
+    assert [row["part"] for row in rows] == list(range(10))
+    assert repr(EXPERIMENT.run(cell)) == repr(rows)
+    assert 0 < sum(row["fetches_a_day"] for row in rows) <= 20.0 * 10 * 1.1
+
+
+def test_parts_of_the_time_make_the_whole() -> None:
+    """Freshness and age of a run are the means of those of its parts, fetches and changes their sums."""
+    history = made_history("tiny", seed=1)
+    begin_s, end_s = history.begin_s, history.begin_s + 24 * DAY_S
+    whole, parts = (
+        refresh(history, Plan(Uniform()), Game(begin_s, end_s, 30.0, warm_up=0.2, parts=parts)) for parts in (1, 5)
+    )
+    assert len(parts.parts) == 5
+    assert parts[:4] == pytest.approx(whole[:4], rel=1e-9)
+    assert sum(part.fetches for part in parts.parts) == whole.fetches
+    assert len({part.freshness for part in parts.parts}) == 5

@@ -57,7 +57,7 @@ def test_hosts_are_resampled_with_their_means(tiny: Experiment) -> None:
     """Two hosts with two seeds each are two values: (0.1 + 0.3) / 2 and (0.5 + 0.7) / 2, of which the mean is 0.4."""
     had = {(1, 0): 0.1, (2, 0): 0.3, (1, 1): 0.5, (2, 1): 0.7}
     (table,) = tables([row("random", seed, value, host=host) for (seed, host), value in had.items()], tiny)
-    assert table.over_hosts
+    assert table.over == "hosts"
     assert table.lines[0].told["freshness"].mean == pytest.approx(0.4)
     assert table.lines[0].told["freshness"].n == 2
 

@@ -16,7 +16,7 @@ from vedette.decide import Floats, Ints
 from vedette.lab.worlds.history import Bools, History
 from vedette.lab.worlds.made.hashing import mix_all
 
-__all__ = ["Fresh", "Freshness", "stale_from_s"]
+__all__ = ["Fresh", "Freshness", "FreshnessByPart", "stale_from_s"]
 
 DAY_S = 86_400.0
 
@@ -88,6 +88,10 @@ class Freshness:
             return Fresh(np.nan, np.nan)
         return Fresh(self._fresh / self._peopled_s, self._aged / self._peopled_s / DAY_S)
 
+    def overlaps(self, since_s: float, until_s: float) -> bool:
+        """Whether something that was held from one time to another can count."""
+        return since_s < self._end_s and until_s > self._begin_s
+
     def _weight(self, at_s: Floats) -> Floats:
         """W: the integral of dt / N(t) from the begin; nothing before it."""
         at = np.maximum(at_s - self._begin_s, 0.0)
@@ -107,6 +111,28 @@ class Freshness:
         knot = np.searchsorted(self._knots_s, at, side="right") - 1
         moment: Floats = self._v[knot] + (at**2 - self._knots_s[knot] ** 2) / 2 * self._share[knot]
         return moment
+
+
+class FreshnessByPart:
+    """The same for equal parts of the time between two times, each on its own: what differs among them is chance.
+
+    Where there are pages all the time, the mean of the parts is the freshness of the whole.
+    """
+
+    def __init__(self, history: History, begin_s: float, end_s: float, parts: int) -> None:
+        self.ends_s = np.linspace(begin_s, end_s, parts + 1)
+        self._parts = [Freshness(history, *ends) for ends in zip(self.ends_s[:-1], self.ends_s[1:], strict=True)]
+
+    def held(self, versions: Ints, since_s: Floats, until_s: float) -> None:
+        """As for the whole."""
+        first_s = float(since_s.min(initial=until_s))
+        for part in self._parts:
+            if part.overlaps(first_s, until_s):
+                part.held(versions, since_s, until_s)
+
+    def result(self) -> list[Fresh]:
+        """What each part comes to."""
+        return [part.result() for part in self._parts]
 
 
 def stale_from_s(history: History, versions: Ints) -> Floats:

@@ -7,7 +7,7 @@ there is no look; a run of less than a day is looked at when it ends.
 """
 
 from collections.abc import Iterator
-from math import floor
+from math import floor, nan
 
 import numpy as np
 
@@ -51,9 +51,13 @@ class QualityOverTime:
 
     def mean(self) -> float:
         """The mean over all moments, once the run is over."""
+        return self.means(1)[0]
+
+    def means(self, parts: int) -> list[float]:
+        """The same for so many parts of the time, of which each has its share of the moments."""
         while self._left_s:
             self._look(self._left_s.pop())
-        return float(np.mean(self.shares))
+        return [float(np.mean(part)) if len(part) else nan for part in np.array_split(self.shares, parts)]
 
     def _meet_newborn(self, now_s: float) -> None:
         """A page is known from its birth on, with a copy of that moment; pages are numbered by birth."""

@@ -25,7 +25,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from vedette.decide import Floats, Ints
-from vedette.lab.freshness import Freshness
+from vedette.lab.freshness import FreshnessByPart
 from vedette.lab.refresh_minds import Mind, RefreshPolicy, Told, again
 from vedette.lab.worlds.history import FEED, SITEMAP, History
 from vedette.price import Price
@@ -78,7 +78,7 @@ class Plan(NamedTuple):
 class Game(NamedTuple):
     """From when to when, with how many fetches a day, how often decisions are made, and the seed of lots.
 
-    ``warm_up`` is the part of the time that is not measured.
+    ``warm_up`` is the part of the time that is not measured; the rest is measured in so many ``parts``.
     """
 
     begin_s: float
@@ -87,6 +87,7 @@ class Game(NamedTuple):
     step_s: float = HOUR_S
     seed: int = 1
     warm_up: float = 0.0
+    parts: int = 1
 
     @property
     def measured_s(self) -> float:
@@ -101,6 +102,7 @@ class Outcome(NamedTuple):
     age_d: float
     fetches: int
     changed: int
+    parts: tuple["Outcome", ...] = ()
 
 
 def refresh(history: History, plan: Plan, game: Game, decided: Decided = lambda _now_s, _pages: None) -> Outcome:
@@ -138,13 +140,13 @@ class _Run:
         self._seer, self._measures = plan.seer, plan.measures
         self._priced = plan.seer is None and self._minds[0].priced
         self._is_source = sources_of(history) if plan.sources else None
-        self._freshness = Freshness(history, game.measured_s, game.end_s)
+        self._freshness = FreshnessByPart(history, game.measured_s, game.end_s, game.parts)
         self._copy = np.full(history.pages, -1)
         self._since_s = np.zeros(history.pages)
         self._due_s = np.full(history.pages, np.inf)
         self._gone = np.zeros(history.pages, np.bool_)
         self._born = int(np.searchsorted(history.born_s, game.begin_s, side="right"))
-        self._fetches = self._changed = 0
+        self._fetches, self._changed = (np.zeros(game.parts, np.int64) for _ in range(2))
         known = history.alive_at(game.begin_s)
         self._meet(known, history.version_at(known, game.begin_s), np.full(len(known), game.begin_s), game.begin_s)
         self._turn = 0
@@ -188,8 +190,9 @@ class _Run:
         changed = gone | (self._history.digest[version] != self._history.digest[copy])
         self._freshness.held(copy, self._since_s[pages], now_s)
         if now_s > self._game.measured_s:
-            self._fetches += len(pages)
-            self._changed += int(changed.sum())
+            part = int(np.searchsorted(self._freshness.ends_s[1:-1], now_s, side="right"))
+            self._fetches[part] += len(pages)
+            self._changed[part] += int(changed.sum())
         before_s = self._since_s[pages]
         self._copy[pages], self._since_s[pages] = version, now_s
         measured = self._measures.took(pages, copy, version) if self._measures else {}
@@ -202,8 +205,10 @@ class _Run:
         self._meet_newborn(self._game.end_s)
         held = np.flatnonzero(self._copy >= 0)
         self._freshness.held(self._copy[held], self._since_s[held], self._game.end_s)
-        fresh = self._freshness.result()
-        return Outcome(fresh.freshness, fresh.age_d, self._fetches, self._changed)
+        counts = zip(self._fetches.tolist(), self._changed.tolist(), strict=True)
+        parts = tuple(Outcome(*fresh, *told) for fresh, told in zip(self._freshness.result(), counts, strict=True))
+        freshness, age_d = (float(np.mean([part[column] for part in parts])) for column in range(2))
+        return Outcome(freshness, age_d, int(self._fetches.sum()), int(self._changed.sum()), parts)
 
     def _meet_newborn(self, now_s: float) -> None:
         """Pages that were born since the last batch; pages are numbered by birth."""
@@ -236,7 +241,7 @@ class _Run:
     def _first_price(self, known: Ints) -> float:
         """Where half of the pages would be due within the time in which the budget goes round once."""
         some = known[:: max(len(known) // 1000, 1)]
-        round_s = self._game.begin_s + max(len(known), 1) / self._game.budget * DAY_S
+        round_s = max(len(known), 1) / self._game.budget * DAY_S
         return self._minds[0].price_for(some, self._told(some), self._game.begin_s, round_s)
 
     def _next_asked(self) -> Ints:

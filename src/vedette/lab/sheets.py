@@ -15,14 +15,16 @@ __all__ = ["NAMES", "Sheet", "sheets", "spoken"]
 
 MOST_LINES = 60  # on paper
 NAMES = ("world", "policy", "against")  # columns that hold names
+UNITS = {"hosts": "hosts", "parts": "parts of the time", "seeds": "seeds"}
 
 READING = """\
 Each number is a mean; in brackets is its 95 % interval (bootstrap, BCa, widened for few values; over {units}). A number
 without brackets has no chance in it, or was measured once. *n* is how many values there are."""
 
 COMPARING = """\
-Differences are taken run by run: both policies had the same world, budget and seed. *p* is by random signs, two-sided;
-*p (Holm)* holds for all lines of this table together. A difference without either is the same with every seed."""
+Differences are taken host by host, part by part or run by run: both policies had the same world, budget and seed. *p*
+is by random signs, two-sided; *p (Holm)* holds for all lines of this table together. A difference without either is the
+same each time."""
 
 
 class Sheet(NamedTuple):
@@ -55,8 +57,8 @@ def _sheet(table: Table, experiment: Experiment) -> Sheet:
     meanings = {name: metric_of(experiment, name) for name in table.metrics}
     units = {name: metric.unit for name, metric in meanings.items()}
     return Sheet(
-        f"By {by}" if by else "By host" if table.over_hosts else "By world, budget and policy",
-        READING.format(units="hosts" if table.over_hosts else "seeds"),
+        f"By {by}" if by else "By host" if table.over == "hosts" else "By world, budget and policy",
+        READING.format(units=UNITS[table.over]),
         tuple((spoken(name), metric.words) for name, metric in meanings.items()),
         ("world", "budget", "policy", *(spoken(name) for name in (*table.coordinates, *table.metrics)), "n"),
         tuple(_line(line, table, units) for line in table.lines),

@@ -1,11 +1,12 @@
 """From rows to what can be said: means with intervals, policies compared in pairs. Pure.
 
-Columns of a row that are no numbers of its experiment say what it is about. ``host`` and ``step`` are *units*: parts
-of a cell, over which is averaged. All others are *coordinates*: each of their values is told on its own. Rows with the
-same coordinates and units make a table.
+Columns of a row that are no numbers of its experiment say what it is about. ``host``, ``part`` and ``step`` are
+*units*: parts of a cell, over which is averaged. All others are *coordinates*: each of their values is told on its own.
+Rows with the same coordinates and units make a table.
 
-An interval is over what differs by chance: hosts, where rows are of hosts (each with its mean over seeds and steps),
-else seeds (each with its mean over steps). Where all seeds give the same there is no chance in it, and no interval.
+An interval is over what differs by chance: hosts, where rows are of hosts (each with its mean over seeds and steps), or
+parts of the time, where they are of those, else seeds (each with its mean over steps). Where all give the same there is
+no chance in it, and no interval.
 """
 
 import math
@@ -22,6 +23,7 @@ from vedette.lab.statistics import Interval, Paired, holm, interval, paired
 __all__ = ["Comparison", "Line", "Table", "comparisons", "tables"]
 
 HOSTS = ("host", "site")
+PARTS = ("part",)
 STEPS = ("step",)
 
 Coordinates = tuple[float, ...]
@@ -39,11 +41,11 @@ class Line(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Lines with the same coordinates; ``over_hosts`` where their intervals are over hosts."""
+    """Lines with the same coordinates; ``over`` says what their intervals are over."""
 
     coordinates: tuple[str, ...]
     metrics: tuple[str, ...]
-    over_hosts: bool
+    over: str
     lines: tuple[Line, ...]
 
 
@@ -72,7 +74,7 @@ def _by_shape(rows: Iterable[Row], metrics: Sequence[str]) -> dict[tuple[str, ..
 
 
 def _table(shape: tuple[str, ...], rows: Sequence[Row], experiment: Experiment) -> Table:
-    coordinates = tuple(name for name in shape if name not in (*HOSTS, *STEPS))
+    coordinates = tuple(name for name in shape if name not in (*HOSTS, *PARTS, *STEPS))
     metrics = tuple(name for name in experiment.metrics if any(name in row.numbers for row in rows))
     groups: dict[tuple[str, float, str, Coordinates], list[Row]] = {}
     for row in rows:
@@ -82,7 +84,14 @@ def _table(shape: tuple[str, ...], rows: Sequence[Row], experiment: Experiment) 
         Line(*key, {name: _interval(values) for name in metrics if (values := _values(found, name))})
         for key, found in groups.items()
     ]
-    return Table(coordinates, metrics, any(name in shape for name in HOSTS), tuple(lines))
+    over = (
+        "hosts"
+        if any(name in shape for name in HOSTS)
+        else "parts"
+        if any(name in shape for name in PARTS)
+        else "seeds"
+    )
+    return Table(coordinates, metrics, over, tuple(lines))
 
 
 def _where(row: Row) -> str:
@@ -102,7 +111,7 @@ def _values(rows: Iterable[Row], metric: str) -> Values:
 
 
 def _unit(row: Row) -> float:
-    return next((row.numbers[name] for name in HOSTS if name in row.numbers), float(row.cell.seed))
+    return next((row.numbers[name] for name in (*HOSTS, *PARTS) if name in row.numbers), float(row.cell.seed))
 
 
 def _means(values: Values) -> list[float]:

@@ -1,10 +1,10 @@
 """How current are copies under a budget of fetches? Refresh policies on whole histories; rules: ``lab.refresh_run``.
 
 ``default`` is what runs live for all that is no source: ``expected-gain``. Decisions are made four times a day. The
-first fifth of the time is for learning, and not measured. Where the world has waves (more than 20 pages changed at
-once), the game is played a second time on the same world without them: ``freshness_calm`` and so on. ``bound-known``
-knows each page's rate of change in hindsight. ``bound-delta-q`` knows what every page says now, and fetches what does
-most for search.
+first fifth of the time is for learning, and not measured; of the rest, ten equal parts are measured each on its own.
+Where the world has waves (more than 20 pages changed at once), the game is played a second time on the same world
+without them: ``freshness_calm`` and so on. ``bound-known`` knows each page's rate of change in hindsight.
+``bound-delta-q`` knows what every page says now, and fetches what does most for search.
 
 Where pages have texts, there is the quality of the repository, too: eq. 4.5 at the end of each day, averaged
 (``lab.quality_over_time``), for queries and frequencies as ``lab.asking`` has them. ``queries_from`` says which: 0, the
@@ -30,18 +30,20 @@ from vedette.lab.worlds.calm import has_waves, without_waves
 from vedette.lab.worlds.history import History
 from vedette.refresh.policies.uniform import Uniform
 
-__all__ = ["EXPERIMENT", "plan_of", "row_of"]
+__all__ = ["EXPERIMENT", "plan_of", "rows_of"]
 
 OWN: Mapping[str, Metric] = {
     "freshness_calm": Metric("freshness where no page changes by a wave", "share", True),
     "age_calm": Metric("age where no page changes by a wave", "d", False),
     "quality_calm": Metric("quality where no page changes by a wave", "share", True),
+    "fetches_a_day": Metric("fetches made a day"),
     "queries": Metric("queries that are asked, for the quality"),
     "queries_from": Metric("0: the TREC Million Query file, by Zipf's law; 1: drawn from the world's own pages"),
 }
 
 
 WARM_UP = 0.2
+PARTS = 10
 STEP_S = 6 * HOUR_S
 
 
@@ -69,27 +71,26 @@ def _bound_delta_q(history: History, asking: Asking | None) -> BoundDeltaQ:
     return BoundDeltaQ(history, asking.workload)
 
 
-def row_of(history: History, policy: str, game: Game, asking: Asking | None) -> Measured:
-    """Play a game and tell its numbers; without anything asked there is no quality."""
+def rows_of(history: History, policy: str, game: Game, asking: Asking | None) -> list[Measured]:
+    """Play a game and tell its numbers, part by part; without anything asked there is no quality."""
     plan = plan_of(policy, history, game, asking)
+    days = (game.end_s - game.measured_s) / game.parts / DAY_S
     if asking is None:
-        return _numbers(refresh(history, plan, game))
+        return [_numbers(part, days) for part in refresh(history, plan, game).parts]
     watch = QualityOverTime(history, asking.workload, game.begin_s, game.end_s, game.measured_s)
-    numbers = _numbers(refresh(history, plan, game, watch.decided))
-    return numbers | {
-        "quality": watch.mean(),
-        "queries": float(asking.workload.queries),
-        "queries_from": float(asking.queries_from),
-    }
+    parts = [_numbers(part, days) for part in refresh(history, plan, game, watch.decided).parts]
+    asked = {"queries": float(asking.workload.queries), "queries_from": float(asking.queries_from)}
+    qualities = watch.means(game.parts)
+    return [part | {"quality": quality} | asked for part, quality in zip(parts, qualities, strict=True)]
 
 
-def calm_row(history: History, policy: str, game: Game) -> Measured:
+def calm_rows(history: History, policy: str, game: Game) -> list[Measured]:
     """The same game where there are no waves; nothing where there are none anyway."""
     if not has_waves(history):
-        return {}
+        return [{}] * game.parts
     calm = _calm_of(history)
-    row = row_of(calm, policy, game, asking_of(calm, game.begin_s, game.end_s, game.seed))
-    return {f"{name}_calm": row[name] for name in ("freshness", "age", "quality") if name in row}
+    rows = rows_of(calm, policy, game, asking_of(calm, game.begin_s, game.end_s, game.seed))
+    return [{f"{name}_calm": row[name] for name in ("freshness", "age", "quality") if name in row} for row in rows]
 
 
 _calm: list[tuple[History, History]] = []
@@ -102,23 +103,23 @@ def _calm_of(history: History) -> History:
     return _calm[0][1]
 
 
-def _numbers(outcome: Outcome) -> dict[str, float]:
+def _numbers(outcome: Outcome, days: float) -> dict[str, float]:
     return {
         "freshness": outcome.freshness,
         "age": outcome.age_d,
         "changed_per_fetch": outcome.changed / outcome.fetches if outcome.fetches else float("nan"),
-        "fetches": float(outcome.fetches),
+        "fetches_a_day": outcome.fetches / days,
     }
 
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """The question; budgets are fetches a day."""
+    """The question; budgets are fetches a day. A row is a part of the time."""
 
     name: str = "refresh"
     about: str = "How current are copies under a budget of fetches a day?"
     worlds: tuple[str, ...] = ("git", "made", "live")
-    metrics: tuple[str, ...] = ("freshness", "age", "quality", "changed_per_fetch", "fetches", *OWN)
+    metrics: tuple[str, ...] = ("freshness", "age", "quality", "changed_per_fetch", *OWN)
     policies: tuple[str, ...] = (
         *("default", "uniform", "nutch", "stormcrawler", "freshness", "lambdacrawl", "sbr", "ebr", "user-centric"),
         *("greedy-c1", "greedy-c2", "n-day", "fixed", "random", "bound-known", "bound-delta-q"),
@@ -133,12 +134,13 @@ class Refresh:
         return OWN
 
     def run(self, cell: Cell) -> list[Measured]:
-        """One row."""
+        """A row for each part of the time."""
         history = open_history(cell.world)
         begin_s, end_s = span_s(cell.span, history.begin_s, history.end_s)
-        game = Game(begin_s, end_s, cell.budget, step_s=STEP_S, seed=cell.seed, warm_up=WARM_UP)
-        row = row_of(history, cell.policy, game, asking_of(history, begin_s, end_s, cell.seed))
-        return [{**row, **calm_row(history, cell.policy, game)}]
+        game = Game(begin_s, end_s, cell.budget, step_s=STEP_S, seed=cell.seed, warm_up=WARM_UP, parts=PARTS)
+        rows = rows_of(history, cell.policy, game, asking_of(history, begin_s, end_s, cell.seed))
+        calm = calm_rows(history, cell.policy, game)
+        return [{"part": float(part), **row, **still} for part, (row, still) in enumerate(zip(rows, calm, strict=True))]
 
 
 EXPERIMENT = Refresh()
