@@ -239,6 +239,31 @@ def test_before_anybody_searches_names_of_pages_are_watched_and_fade_later() -> 
     assert number_of("w1") not in many.numbers
 
 
+BODIES = st.lists(st.sampled_from((*THREE, "rock", "salt")), max_size=8).map(" ".join)
+
+
+@given(st.lists(st.tuples(BODIES, BODIES, BODIES, BODIES), min_size=1, max_size=5))
+def test_a_change_is_answered_as_each_version_is_alone(pages: list[tuple[str, str, str, str]]) -> None:
+    """Words that stand where they stood are looked at once, and count for both versions as if looked at twice."""
+    watched = watching(*THREE)
+    before, after = ([words(page[at], page[at + 1]) for page in pages] for at in (0, 2))
+    nothing = forward_of([NO_WORDS] * len(pages))
+    found = answers_of(watched, forward_of(before), forward_of(after))
+    rows = list(zip(found.page.tolist(), found.term.tolist(), strict=True))
+    for version, scores in ((before, found.before), (after, found.after)):
+        alone = answers_of(watched, nothing, forward_of(version))
+        expected = dict(zip(zip(alone.page.tolist(), alone.term.tolist(), strict=True), alone.after, strict=True))
+        assert {row: value for row, value in zip(rows, scores.tolist(), strict=True) if value > 0} == expected
+
+
+def test_very_many_pages_and_words_are_told_apart() -> None:
+    """Also where a page and a word together are a number of more than 32 bits."""
+    watched = Watched(np.arange(MOST_WATCHED, dtype=np.uint32), np.ones(MOST_WATCHED))
+    pages: list[Words] = [(np.array([number], np.uint32), (0, 0, 0, 0, 1)) for number in range(3000)]
+    found = answers_of(watched, forward_of([NO_WORDS] * len(pages)), forward_of(pages))
+    assert found.page.tolist() == found.term.tolist() == list(range(len(pages)))
+
+
 @given(st.lists(st.integers(0, 2**32 - 1), max_size=60), st.lists(st.integers(0, 2**32 - 1), max_size=60))
 def test_watched_words_are_found_whatever_their_numbers(some: list[int], others: list[int]) -> None:
     """Words that share low bits are told apart."""

@@ -9,9 +9,10 @@ How telling the word is (its idf) is the same for all pages, and belongs to the 
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from vedette.decide import Floats, Ints
 from vedette.index.retrieval import TEXT_FIELDS, Forward
@@ -40,14 +41,16 @@ _COUNTS_FOR = np.array(
 _NAMING = np.array([field in {"title", "anchors"} for field in TEXT_FIELDS])
 _FIELDS, _BODY = len(TEXT_FIELDS), TEXT_FIELDS.index("body")
 SLOTS_EACH = 8
-# The place of a hit: its field, and whether it is of the words after a change. Counts of both are added up in one
-# number, those after it far above the others.
-PLACE_BITS, LATER = 4, 8
+# The place of a hit: its field, and whether it is of the words before a change, of those after it, or of both. Counts
+# are added up in one number, those after it far above the others.
+PLACE_BITS, LATER, BOTH = 5, 8, 16
 APART = float(1 << 20)
 _COUNTED = np.zeros(1 << PLACE_BITS)
-_COUNTED[:_FIELDS], _COUNTED[LATER : LATER + _FIELDS] = _COUNTS_FOR, _COUNTS_FOR * APART
+for _place, _factor in ((0, 1.0), (LATER, APART), (BOTH, 1.0 + APART)):
+    _COUNTED[_place : _place + _FIELDS] = _COUNTS_FOR * _factor
 STEPS = 1 << 20
 
+Marks = npt.NDArray[np.unsignedinteger[Any]]
 # The words of a page as numbers, and how many of them each field has; see ``fields.numbers``.
 Words = tuple[Numbers, tuple[int, ...]]
 NO_WORDS: Words = (np.zeros(0, np.uint32), (0,) * _FIELDS)
@@ -130,7 +133,7 @@ def answers_of(watched: Watched, before: Forward, after: Forward) -> Answers:
     hits = _hits(watched, before, after)
     rows = hits >> PLACE_BITS
     opens = np.flatnonzero(np.append(True, rows[1:] != rows[:-1])[: len(rows)])
-    page, term = np.divmod(rows[opens], len(watched))
+    page, term = np.divmod(rows[opens].astype(np.int64), len(watched))
     sums = np.add.reduceat(_COUNTED[hits & ((1 << PLACE_BITS) - 1)], opens) if len(opens) else np.zeros(0)
     later = np.floor(sums / APART)
     scores = (
@@ -140,16 +143,32 @@ def answers_of(watched: Watched, before: Forward, after: Forward) -> Answers:
     return Answers(page, term, *scores)
 
 
-def _hits(watched: Watched, before: Forward, after: Forward) -> Ints:
+def _hits(watched: Watched, before: Forward, after: Forward) -> Marks:
     """Where watched words stand, each as a number, ascending."""
-    places, which = watched.find(np.concatenate((before.words, after.words)))
-    pages, fields = np.arange(len(after.lengths))[:, None] * len(watched), np.arange(_FIELDS)
-    here = ((pages << PLACE_BITS) | fields).reshape(-1)
-    lengths = np.concatenate((before.lengths.reshape(-1), after.lengths.reshape(-1)))
-    hits = np.repeat(np.concatenate((here, here | LATER)), lengths)[places]
-    hits += which << PLACE_BITS
+    pages = np.arange(len(after.lengths))[:, None] * len(watched)
+    # Half as wide sorts twice as fast.
+    width = np.uint32 if len(pages) * len(watched) << PLACE_BITS < 1 << 32 else np.uint64
+    words, marks = _once(before, after, (pages << PLACE_BITS | np.arange(_FIELDS)).astype(width))
+    places, which = watched.find(words)
+    hits = marks[places] + (which << PLACE_BITS).astype(width)
     hits.sort()
-    return np.asarray(hits, np.int64)
+    return np.asarray(hits)
+
+
+def _once(before: Forward, after: Forward, marks: Marks) -> tuple[Numbers, Marks]:
+    """The words of both, each with the mark of its page and field, and of its place.
+
+    Most of a page stays as it was: a word that stands where it stood is named once, as one of both.
+    """
+    first, later = (np.repeat(marks.reshape(-1), version.lengths.reshape(-1)) for version in (before, after))
+    is_aligned = (before.lengths == after.lengths).all(axis=1)
+    there, here = (np.flatnonzero(np.repeat(is_aligned, version.lengths.sum(axis=1))) for version in (before, after))
+    stays = before.words[there] == after.words[here]
+    later += LATER
+    later[here[stays]] += BOTH - LATER
+    goes = np.ones(len(first), np.bool_)
+    goes[there[stays]] = False
+    return np.concatenate((before.words[goes], after.words)), np.concatenate((first[goes], later))
 
 
 def text_scores(tf: Floats, length: Ints) -> Floats:

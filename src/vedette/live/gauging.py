@@ -11,7 +11,7 @@ import numpy as np
 
 from vedette.decide import Ints
 from vedette.edges.gain_book import Brought, Gain, GainBook
-from vedette.edges.page_table import PageTable
+from vedette.edges.page_table import INDEXED, PageTable
 from vedette.index.gains import Change, is_same, measure
 from vedette.index.watched_terms import NO_WORDS, Words
 from vedette.live.term_curves import CurveFile
@@ -19,7 +19,7 @@ from vedette.live.term_curves import CurveFile
 __all__ = ["Fetch", "Gauge"]
 
 MOST_NAMINGS = 200_000
-MOST_WORDS = 1 << 18
+MOST_WORDS = 1 << 17  # measured at once; with more, what is worked with falls out of the processor's caches
 
 
 class Fetch(NamedTuple):
@@ -35,7 +35,8 @@ class _Seen(NamedTuple):
     fetch: Fetch
     page: Fetch
     what: Brought
-    change: Change
+    before: Words
+    after: Words
 
 
 class Gauge:
@@ -60,21 +61,14 @@ class Gauge:
 
     def remember(self, ids: Sequence[int]) -> None:
         """Read the words of pages that are about to change, all at once: one at a time takes ten times as long."""
-        self._before.clear()
-        indexed = [id_ for id_ in ids if self._table.is_indexed(id_)] if not self.is_idle else []
-        if indexed:
-            words, lengths = self._table.forward(np.array(indexed, np.int64))
-            ends = np.cumsum(lengths.sum(axis=1)).tolist()
-            each = zip(indexed, [0, *ends[:-1]], ends, lengths.tolist(), strict=True)
-            self._before = {id_: (words[begin:end], tuple(sizes)) for id_, begin, end, sizes in each}
+        self._before = {} if self.is_idle else self._read(ids)
 
     def words_of(self, id_: int) -> Words:
-        """The words of a page that is in the index, as they are now."""
-        if self.is_idle or not self._table.is_indexed(id_):
-            return NO_WORDS
-        if id_ not in self._before:
-            self.remember([id_])
-        return self._before.pop(id_)
+        """The words of a page that is in the index, as they are now; each is asked for once."""
+        remembered = self._before.pop(id_, None)
+        if remembered is not None or self.is_idle:
+            return remembered or NO_WORDS
+        return self._read([id_]).get(id_, NO_WORDS) if self._table.is_indexed(id_) else NO_WORDS
 
     def fetched(self, page: Fetch, before: Words, after: Words, what: Brought) -> None:
         """A fetch changed the words of its page."""
@@ -104,8 +98,7 @@ class Gauge:
         if curves is None or self._book is None:
             return
         importance = self._importance(np.array([each.page.page for each in seen], np.int64))
-        changes = [each.change._replace(importance=worth) for each, worth in zip(seen, importance, strict=True)]
-        measured = measure(curves, changes)
+        measured = measure(curves, [Change(*each[-2:], worth) for each, worth in zip(seen, importance, strict=True)])
         columns = (column.tolist() for column in measured)
         self._book.append(row for each, *found in zip(seen, *columns, strict=True) for row in _rows(each, *found))
 
@@ -120,10 +113,20 @@ class Gauge:
         if self._book is not None:
             self._book.close()
 
+    def _read(self, ids: Sequence[int]) -> dict[int, Words]:
+        """The words of those pages that are in the index."""
+        asked = np.array(ids, np.int64)
+        indexed = asked[self._table.at(asked)["flags"] & INDEXED > 0]
+        words, lengths = self._table.forward(indexed)
+        sizes = lengths.sum(axis=1)
+        ends = np.cumsum(sizes)
+        each = zip(indexed.tolist(), (ends - sizes).tolist(), ends.tolist(), map(tuple, lengths.tolist()), strict=True)
+        return {id_: (words[begin:end], fields) for id_, begin, end, fields in each}
+
     def _gather(self, fetch: Fetch, page: Fetch, what: Brought, before: Words, after: Words) -> None:
         if self.is_idle or is_same(before, after):
             return
-        self._seen.append(_Seen(fetch, page, what, Change(before, after)))
+        self._seen.append(_Seen(fetch, page, what, before, after))
         self.changes += 1
         self._words += len(before[0]) + len(after[0])
         if self._words > MOST_WORDS:
@@ -131,7 +134,8 @@ class Gauge:
 
     def _importance(self, ids: Ints) -> list[float]:
         self._table.refresh()
-        return [float(each) for each in self._table.signals(ids).importance]
+        importance: list[float] = self._table.signals(ids).importance.tolist()
+        return importance
 
 
 def _rows(seen: _Seen, gain: float, by_links: float, views: float) -> list[Gain]:

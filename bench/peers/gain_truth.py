@@ -1,0 +1,122 @@
+"""Are measured gains right? What fetches of real pages would bring, exactly and as the indexer measures it.
+
+Pages of a real history that changed within half a year. Exactly is eq. 4.6 of Pandey08, by real lists of all queries
+with what pages say now; both are compared by Spearman's correlation. Measured gains are worked out twice: with curves
+of the pages as they were known, and with *old* ones, of the pages as they were a year before that.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.decide import Floats, Ints, rng_for
+from vedette.index.gains import Change, forward_of, measure
+from vedette.index.term_curves import Gathered, TermCurves, idf_of_terms
+from vedette.index.watched_terms import NO_WORDS, Watched, Words, answers_of, named_terms, text_scores, watched_terms
+from vedette.lab.asking import drawn_queries
+from vedette.lab.corpus import Corpus, corpus_of
+from vedette.lab.experiments.importance import spearman
+from vedette.lab.open_world import open_history
+from vedette.lab.quality import ideal
+from vedette.lab.quality_change import delta_q_exact
+from vedette.lab.query_files import Queries, single_terms
+from vedette.lab.scoring import Found, Scoring, Text, text_scoring
+from vedette.lab.workload import workload_of
+from vedette.lab.worlds.history import History
+from vedette.words import numbers_of, spaced
+
+__all__ = ["correlations"]
+
+SEED = 1
+HALF_YEAR_S = 182 * 86_400.0
+YEAR_S = 365 * 86_400.0
+
+
+class Weighed(NamedTuple):
+    """Our own score by text for whole queries: the mean over words, each by how telling it is."""
+
+    text: Text
+
+    def scores(self, found: Found) -> Floats:
+        """The score of each version found."""
+        at = np.searchsorted(self.text.terms, found.terms)
+        df = np.where(np.isin(found.terms, self.text.terms), self.text.df[np.minimum(at, len(self.text.df) - 1)], 0)
+        idf = idf_of_terms(df, self.text.n)
+        each = np.stack([text_scores(times, found.lengths) for times in found.times.astype(np.float64)])
+        return np.asarray((idf[:, None] * each).sum(axis=0))
+
+
+class Truth(NamedTuple):
+    """A world at three moments: what was known of each page long ago, what is, what it says; and pages that differ."""
+
+    history: History
+    old: Ints
+    local: Ints
+    live: Ints
+    sample: Ints
+
+
+def truth_of(world: str, sample: int) -> Truth:
+    """Half a year of a world, up to its end."""
+    history = open_history(world)
+    pages, end_s = np.arange(history.pages), history.end_s - 1.0
+    local, live = history.version_at(pages, end_s - HALF_YEAR_S), history.version_at(pages, end_s)
+    old = history.version_at(pages, end_s - HALF_YEAR_S - YEAR_S)
+    both = np.flatnonzero((local >= 0) & (live >= 0))
+    differs = both[history.digest[local[both]] != history.digest[live[both]]]
+    drawn = rng_for(SEED, "bench/quality/sample").permutation(differs)[:sample]
+    return Truth(history, old, local, live, np.sort(drawn))
+
+
+def exact_gains(truth: Truth, corpus: Corpus, queries: Queries, scoring: Scoring) -> Floats:
+    """What a fetch of each page of the sample would bring, by real lists."""
+    workload = workload_of(corpus, queries, scoring)
+    best = ideal(truth.live, workload)
+    return np.array(
+        [delta_q_exact(page, truth.local, truth.live, workload, best=best) for page in truth.sample.tolist()]
+    )
+
+
+def measured_gains(truth: Truth, queries: Queries, known: Ints) -> Floats:
+    """The same as the indexer measures it: single words, and curves of three buckets, made of these versions."""
+    apart = single_terms(queries)
+    asked = list(zip(apart.texts, apart.frequency.tolist(), strict=True))
+    watched = watched_terms(asked, float(queries.frequency.sum()), named_terms(forward_of([])))
+    changes = [
+        Change(body_of(truth.history, int(truth.local[page])), body_of(truth.history, int(truth.live[page])))
+        for page in truth.sample.tolist()
+    ]
+    return measure(curves_of(watched, truth.history, known[known >= 0]), changes).gain
+
+
+def curves_of(watched: Watched, history: History, versions: Ints) -> TermCurves:
+    """The curves of what these versions say."""
+    words = [body_of(history, version) for version in versions.tolist()]
+    gathered = Gathered(watched)
+    answers = answers_of(watched, forward_of([NO_WORDS] * len(words)), forward_of(words))
+    gathered.add(answers, np.full(len(words), 0.5))
+    return gathered.curves(len(words))
+
+
+def body_of(history: History, version: int) -> Words:
+    """The words of a version, all in its body."""
+    numbers = numbers_of(spaced(history.texts.text(version)))
+    return numbers, (0, 0, 0, 0, len(numbers))
+
+
+def correlations(world: str, sample: int) -> dict[str, float]:
+    """Spearman's correlation with exact gains by our own scores, also with old curves; and with those by TF-IDF."""
+    truth = truth_of(world, sample)
+    known_then = truth.local[truth.local >= 0]
+    queries = drawn_queries(truth.history, known_then, SEED)
+    corpus = corpus_of(truth.history, queries.term)
+    text = text_scoring(corpus, known_then)
+    exact = exact_gains(truth, corpus, queries, Weighed(text))
+    ours = measured_gains(truth, queries, truth.local)
+    found = {
+        "spearman": spearman(ours, exact),
+        "spearman_old_curves": spearman(measured_gains(truth, queries, truth.old), exact),
+        "spearman_tfidf": spearman(ours, exact_gains(truth, corpus, queries, text)),
+    }
+    print(f"{world}: {len(truth.sample)} changed pages, {len(queries)} queries, {found}", flush=True)
+    return {name: round(float(value), 3) for name, value in found.items()}
