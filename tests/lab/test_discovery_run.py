@@ -18,10 +18,11 @@ from vedette.discover.looked import RECENT, Sources
 from vedette.discover.policies.random import Random
 from vedette.discover.policies.round_robin import RoundRobin
 from vedette.errors import UsageError
+from vedette.lab.cycle_rows import CYCLE_OWN
 from vedette.lab.discovery_run import DiscoveryPolicy, Outcome, chooser_of, discover
 from vedette.lab.experiment import Cell, Span
-from vedette.lab.experiments import discover as pooled
-from vedette.lab.experiments import discover_hosts as by_host
+from vedette.lab.experiments import discovery as pooled
+from vedette.lab.experiments import discovery_per_host as by_host
 from vedette.lab.leaks import Decided, first_leak
 from vedette.lab.registry import policies
 from vedette.lab.worlds.frontpages import Frontpages, altered_after, save_frontpages
@@ -267,7 +268,7 @@ def test_a_cell_in_numbers(tmp_path: Path) -> None:
     look finds one: overhead 1. What is never found counts with its hour of life: the 90th percentile is 1 h, and of
     what was found 0 h.
     """
-    (row,) = pooled.EXPERIMENT.run(Cell("discover", a_file(steady_world(), tmp_path), "round-robin", 3.0, 1))
+    (row,) = pooled.EXPERIMENT.run(Cell("discovery", a_file(steady_world(), tmp_path), "round-robin", 3.0, 1))
     assert {name: row[name] for name in ("coverage", "overhead", "overhead_mean", "regret", "regret_steady")} == {
         "coverage": 0.25,
         "overhead": 1.0,
@@ -281,7 +282,7 @@ def test_a_cell_in_numbers(tmp_path: Path) -> None:
 
 def test_a_cell_can_be_a_part_of_a_world(tmp_path: Path) -> None:
     """The second day alone: 24 hours of three looks, and everybody starts cold there."""
-    cell = Cell("discover", a_file(steady_world(), tmp_path), "random", 3.0, 1, Span("1", "2"))
+    cell = Cell("discovery", a_file(steady_world(), tmp_path), "random", 3.0, 1, Span("1", "2"))
     (row,) = pooled.EXPERIMENT.run(cell)
     assert (row["fetches"], row["found"]) == (72, 72)
 
@@ -292,28 +293,30 @@ def test_experiments_promise_what_their_rows_have(tmp_path: Path) -> None:
     for experiment in (pooled.EXPERIMENT, by_host.EXPERIMENT):
         for policy in experiment.policies:
             (row,) = experiment.run(Cell(experiment.name, world, policy, 2.0, 1))
-            assert {*row} - {"host"} == {*experiment.metrics}
+            assert {*row} - {"host"} == {*experiment.metrics} - {*CYCLE_OWN}
 
 
 def test_hosts_with_enough_sources_are_run_alone(tmp_path: Path) -> None:
     """Of a host with twelve sources and one with one, the first has a row; without any, it is said what to do."""
     world = a_file(steady_world(13), tmp_path)
-    (row,) = by_host.EXPERIMENT.run(Cell("discover-hosts", world, "bound-myopic", 4.0, 1))
+    (row,) = by_host.EXPERIMENT.run(Cell("discovery-per-host", world, "bound-myopic", 4.0, 1))
     assert (row["host"], row["sources"], row["coverage"]) == (0.0, 12.0, 4 / 12)
     (tmp_path / "small").mkdir()
-    with pytest.raises(UsageError, match="use discover instead"):
-        by_host.EXPERIMENT.run(Cell("discover-hosts", a_file(patient_world(), tmp_path / "small"), "random", 1.0, 1))
+    with pytest.raises(UsageError, match="leave --per-host out"):
+        by_host.EXPERIMENT.run(
+            Cell("discovery-per-host", a_file(patient_world(), tmp_path / "small"), "random", 1.0, 1)
+        )
 
 
 @pytest.mark.parametrize("budget", [0.0, 2.5, -1.0])
 def test_a_budget_is_a_whole_number_of_looks(tmp_path: Path, budget: float) -> None:
     """Half a look cannot be made."""
     with pytest.raises(UsageError, match="whole number of looks"):
-        pooled.EXPERIMENT.run(Cell("discover", a_file(patient_world(), tmp_path), "random", budget, 1))
+        pooled.EXPERIMENT.run(Cell("discovery", a_file(patient_world(), tmp_path), "random", budget, 1))
 
 
 def test_a_cell_comes_out_the_same_again(tmp_path: Path) -> None:
     """The same world, policy, budget and seed give the same numbers; another seed draws otherwise."""
     world = a_file(busy_world(), tmp_path)
-    rows = [pooled.EXPERIMENT.run(Cell("discover", world, "random", 2.0, seed)) for seed in (1, 1, 2)]
+    rows = [pooled.EXPERIMENT.run(Cell("discovery", world, "random", 2.0, seed)) for seed in (1, 1, 2)]
     assert rows[0] == rows[1] != rows[2]

@@ -253,14 +253,14 @@ def test_a_page_without_changes_gets_nothing() -> None:
 
 
 def test_the_experiment_gives_its_metrics() -> None:
-    """A cell gives rows of ten parts with every metric but those that need texts, and the same cell the same rows."""
+    """A cell gives twenty parts with every metric but those that need texts, and the same cell the same rows."""
     cell = Cell("refresh", "made:tiny", "random", 20.0, seed=5, span=Span("", "2026-01-25"))
     rows = EXPERIMENT.run(cell)
     of_texts_or_waves = {"quality", "queries", "queries_from", "freshness_calm", "age_calm", "quality_calm"}
-    assert [set(row) for row in rows] == [{"part"} | set(EXPERIMENT.metrics) - of_texts_or_waves] * 10
-    assert [row["part"] for row in rows] == list(range(10))
+    assert [set(row) for row in rows] == [{"part"} | set(EXPERIMENT.metrics) - of_texts_or_waves] * 20
+    assert [row["part"] for row in rows] == list(range(20))
     assert repr(EXPERIMENT.run(cell)) == repr(rows)
-    assert 0 < sum(row["fetches_a_day"] for row in rows) <= 20.0 * 10 * 1.1
+    assert 0 < sum(row["fetches_a_day"] for row in rows) <= 20.0 * 20 * 1.1
 
 
 def test_parts_of_the_time_make_the_whole() -> None:

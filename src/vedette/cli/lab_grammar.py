@@ -15,15 +15,15 @@ RUN = """\
 Put an experiment to worlds, policies, budgets and seeds. Ctrl-C stops it; the same command
 goes on where it stopped. The same command gives the same rows, to the byte.
 
-  vedette lab run discover --world frontpages:frontpages-2023.npz --budget 3,10 --policies random,bound-greedy
+  vedette lab run discovery --world frontpages:frontpages-2023.npz --budget 3,10 --policies random,bound-greedy
   vedette lab run refresh --world made:small --policies default,my_package.mine:Mine --seeds 20
 """
 
 REPORT = """\
 Write tables, comparisons and plots of finished runs.
 
-  vedette lab report lab-runs/discover-0a1b2c3d --to docs/results
-  vedette lab report lab-runs/discover-0a1b2c3d --data vedette-data
+  vedette lab report lab-runs/discovery-0a1b2c3d --to docs/results
+  vedette lab report lab-runs/discovery-0a1b2c3d --data vedette-data
 """
 
 
@@ -52,6 +52,7 @@ def _add_run(verbs: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument("--budget", metavar="B,…", default="", help="numbers above 0 (default: the experiment's own)")
     parser.add_argument("--policies", metavar="P,…", default="", help="names, or module:Policy (default: all it knows)")
     parser.add_argument("--seeds", metavar="N", default="10", help="seeds 1 to N (default: 10)")
+    parser.add_argument("--per-host", action="store_true", help="each host on its own (discovery), with its own budget")
     parser.add_argument("--from", metavar="X", dest="begin", default="", help="a day such as 2023-01-31, or a number")
     parser.add_argument("--to", metavar="Y", dest="end", default="", help="the same; not included")
     parser.add_argument("--out", metavar="DIR", type=Path, help="the run's folder (default: one in lab-runs)")

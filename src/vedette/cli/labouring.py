@@ -77,8 +77,10 @@ def _how_to_go_on(folder: RunFolder) -> Iterator[None]:
 
 
 def _wanted(options: argparse.Namespace) -> Wanted:
+    # What is asked of each host is an experiment of its own, by a name that follows from the other's.
+    each = "-per-host" if options.per_host else ""
     return Wanted(
-        _listed(options.experiments),
+        [f"{name}{each}" for name in _listed(options.experiments)],
         _listed(options.world),
         _listed(options.policies),
         [_budget(text) for text in _listed(options.budget)],

@@ -4,9 +4,13 @@ The warm-up is a week, or a seventh of a span shorter than seven weeks, as their
 first be seen after it. Overhead and hours to discovery speak of that time, too. Their regret is cumulative over the
 whole span (section 3.3), and so is ``regret``; ``regret_steady`` is what was found of the new ones against what the
 bound found of them.
+
+A row tells of the whole span. Of a longer one there are rows of its weeks, too (``part``): what was new in each, and
+what the looks of that time brought. Intervals over them say how much depends on the time.
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -18,11 +22,11 @@ from vedette.lab.bounds.looks import BOUNDS
 from vedette.lab.discovery_run import Outcome, chooser_of, discover
 from vedette.lab.experiment import Cell, Measured, Metric, Span
 from vedette.lab.metrics.discovery import coverage, htd_p90, htd_p90_found, overhead, overhead_mean, regret
-from vedette.lab.registry import policies, policy_named
+from vedette.lab.registry import DEFAULT, LIVE, policies, policy_named
 from vedette.lab.spans import span_s
 from vedette.lab.worlds.frontpage_arrays import Frontpages
 
-__all__ = ["MEASURED", "OWN", "names_of_policies", "row_of"]
+__all__ = ["MEASURED", "OWN", "looks_of", "names_of_policies", "row_of", "rows_of"]
 
 MEASURED = ("coverage", "overhead", "overhead_mean", "htd_p90", "htd_p90_found", "regret", "fetches")
 OWN: Mapping[str, Metric] = {
@@ -33,13 +37,21 @@ OWN: Mapping[str, Metric] = {
 }
 _YARDSTICK = "bound-myopic"
 _WEEK_S = 7 * 86_400.0
+_WEEK_SNAPSHOTS = 168
+_FEWEST_WEEKS = 4
 
 
 class _Period(NamedTuple):
-    """The snapshots that are run through, and the first that is measured."""
+    """The snapshots that are run through, and those that are measured."""
 
     span: range
-    measured: int
+    measured: range
+
+    def parts(self) -> list["_Period"]:
+        """Periods of the same run, each with a week of what is measured; none where there are few."""
+        weeks = len(self.measured) // _WEEK_SNAPSHOTS
+        cuts = np.linspace(self.measured.start, self.measured.stop, weeks + 1).astype(int).tolist()
+        return [_Period(self.span, range(*ends)) for ends in pairwise(cuts)] if weeks >= _FEWEST_WEEKS else []
 
 
 # What the yardstick found, for as long as the world is in memory: cells of one world and budget share it.
@@ -47,20 +59,29 @@ _yardsticks: WeakKeyDictionary[Frontpages, dict[tuple[int, range], Outcome]] = W
 
 
 def names_of_policies() -> tuple[str, ...]:
-    """Whoever can be run: the policies of the discover stage, then the bounds."""
-    return (*policies("discover"), *BOUNDS)
+    """Whoever can be run: what runs live, the policies of the discover stage, then the bounds."""
+    live = (DEFAULT,) if "discover" in LIVE else ()
+    return (*live, *policies("discover"), *BOUNDS)
 
 
 def row_of(world: Frontpages, cell: Cell) -> Measured:
     """One run of a cell's policy at its budget, in numbers."""
-    k = _looks_of(cell)
+    return rows_of(world, cell)[0]
+
+
+def rows_of(world: Frontpages, cell: Cell) -> list[Measured]:
+    """The same, and then the parts of a long run."""
+    k = looks_of(cell)
     period = _period(world, cell.span)
     best = _yardstick(world, k, period.span)
     outcome = best if cell.policy == _YARDSTICK else _run(world, cell.policy, k, cell.seed, period.span)
-    return _numbers(world, period, outcome, best)
+    whole = _overall(outcome, best) | _numbers(world, period, outcome, best)
+    parts = enumerate(period.parts())
+    return [whole, *({"part": float(number), **_numbers(world, part, outcome, best)} for number, part in parts)]
 
 
-def _looks_of(cell: Cell) -> int:
+def looks_of(cell: Cell) -> int:
+    """The budget of a cell, which must be a whole number."""
     if cell.budget < 1 or cell.budget != int(cell.budget):
         raise UsageError(f"a budget of {cell.experiment} is a whole number of looks a snapshot, from 1 on")
     return int(cell.budget)
@@ -70,7 +91,7 @@ def _period(world: Frontpages, span: Span) -> _Period:
     begin_s, end_s = span_s(span, float(world.times[0]), float(world.times[-1]) + 1.0)
     warm_s = begin_s + min(_WEEK_S, (end_s - begin_s) / 7)
     begin, measured, end = np.searchsorted(world.times, [begin_s, warm_s, end_s]).tolist()
-    return _Period(range(begin, end), measured)
+    return _Period(range(begin, end), range(measured, end))
 
 
 def _yardstick(world: Frontpages, k: int, span: range) -> Outcome:
@@ -87,23 +108,29 @@ def _run(world: Frontpages, policy: str, k: int, seed: int, span: range) -> Outc
 
 def _numbers(world: Frontpages, period: _Period, outcome: Outcome, best: Outcome) -> dict[str, float]:
     seen = world.seen(period.span.start, period.span.stop)
-    new = np.flatnonzero(seen.first >= period.measured)
+    new = np.flatnonzero((seen.first >= period.measured.start) & (seen.first < period.measured.stop))
     clock = _clock(world)
     appeared_s, gone_s = clock[seen.first[new]], clock[seen.gone[new]]
     found_s = np.where(outcome.found_at[new] >= 0, clock[outcome.found_at[new]], np.nan)
-    steady = period.measured - period.span.start
-    looks, finds = outcome.looks[steady:], outcome.finds[steady:]
+    steady = slice(period.measured.start - period.span.start, period.measured.stop - period.span.start)
+    looks, finds = outcome.looks[steady], outcome.finds[steady]
     return {
         "coverage": coverage(found_s),
         "overhead": overhead(looks, finds),
         "overhead_mean": overhead_mean(looks, finds),
         "htd_p90": htd_p90(appeared_s, gone_s, found_s),
         "htd_p90_found": htd_p90_found(appeared_s, found_s),
+        "regret_steady": regret(_found(outcome.found_at[new]), _found(best.found_at[new])),
+        "new": float(len(new)),
+    }
+
+
+def _overall(outcome: Outcome, best: Outcome) -> dict[str, float]:
+    """What is told of a whole run, from its first hour on."""
+    return {
         "regret": regret(_found(outcome.found_at), _found(best.found_at)),
         "fetches": float(outcome.looks.sum()),
-        "regret_steady": regret(_found(outcome.found_at[new]), _found(best.found_at[new])),
         "found": float(_found(outcome.found_at)),
-        "new": float(len(new)),
         "failed": outcome.failed / max(float(outcome.looks.sum()), 1.0),
     }
 

@@ -36,7 +36,7 @@ __all__ = [
 DEFAULT = "default"
 BOUND = "bound-"
 # What decides live today, stage by stage (see ring.refreshing and ring.choice).
-LIVE: Mapping[str, str] = {"order": "breadth", "refresh": "expected-gain"}
+LIVE: Mapping[str, str] = {"order": "breadth", "refresh": "expected-gain", "discover": "accrual"}
 _ASKED_OF_EXPERIMENTS = (
     *("name", "about", "worlds", "metrics", "own", "policies", "of_texts", "figures", "budgets"),
     "run",

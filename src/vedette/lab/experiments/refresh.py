@@ -1,7 +1,7 @@
 """How current are copies under a budget of fetches? Refresh policies on whole histories; rules: ``lab.refresh_run``.
 
 ``default`` is what runs live for all that is no source: ``expected-gain``. Decisions are made four times a day. The
-first fifth of the time is for learning, and not measured; of the rest, ten equal parts are measured each on its own.
+first fifth of the time is for learning, and not measured; of the rest, twenty equal parts are measured each on its own.
 Where the world has waves (more than 20 pages changed at once), the game is played a second time on the same world
 without them: ``freshness_calm`` and so on. ``bound-known`` knows each page's rate of change in hindsight.
 ``bound-delta-q`` knows what every page says now, and fetches what does most for search.
@@ -43,7 +43,7 @@ OWN: Mapping[str, Metric] = {
 
 
 WARM_UP = 0.2
-PARTS = 10
+PARTS = 20
 STEP_S = 6 * HOUR_S
 
 

@@ -62,7 +62,7 @@ class ExpectedGain:
 
     name: str = "expected-gain"
     model: Mixture = MODEL
-    floor: float = 0.75
+    floor: float = 0.9
     confidence: float = 2.0
     longest_s: float = 180 * DAY_S
     priced: bool = True

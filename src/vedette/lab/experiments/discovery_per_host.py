@@ -15,17 +15,17 @@ from vedette.lab.experiment import Cell, Measured, Metric
 from vedette.lab.open_world import open_frontpages
 from vedette.lab.worlds.frontpages import Frontpages
 
-__all__ = ["EXPERIMENT", "DiscoverHosts", "hosts_of"]
+__all__ = ["EXPERIMENT", "DiscoveryPerHost", "hosts_of"]
 
 FEWEST_SOURCES = 12
 _OWN: Mapping[str, Metric] = {**OWN, "sources": Metric("sources of the host")}
 
 
 @dataclass(frozen=True, slots=True)
-class DiscoverHosts:
+class DiscoveryPerHost:
     """The experiment; a row a host, which has its number in the recording as ``host``."""
 
-    name: str = "discover-hosts"
+    name: str = "discovery-per-host"
     about: str = "Which sources of a host to look at for what is new? (budget: looks a snapshot, for each host)"
     worlds: tuple[str, ...] = ("frontpages",)
     metrics: tuple[str, ...] = (*MEASURED, *_OWN)
@@ -44,7 +44,7 @@ class DiscoverHosts:
         world = open_frontpages(cell.world)
         hosts = hosts_of(world)
         if not hosts:
-            raise UsageError(f"{cell.world} has no host with {FEWEST_SOURCES} sources; use discover instead")
+            raise UsageError(f"{cell.world} has no host with {FEWEST_SOURCES} sources; leave --per-host out")
         return [_host_row(world, host, cell) for host in hosts]
 
 
@@ -59,4 +59,4 @@ def _host_row(world: Frontpages, host: int, cell: Cell) -> Measured:
     return {**row_of(alone, cell), "sources": float(alone.sources), "host": float(host)}
 
 
-EXPERIMENT = DiscoverHosts()
+EXPERIMENT = DiscoveryPerHost()

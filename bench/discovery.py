@@ -1,0 +1,117 @@
+"""What does it cost to choose a thousand of a hundred thousand sources, and to learn from what they brought?
+
+Sources of many hosts show links that come in a rhythm and stay for a while; relatives show some of the same. The
+policy that runs live looks at a part of them each hour until it knows most, then its steps are timed: CPU seconds of
+this process, medians over the hours. The ceiling is what no policy can do without: to find the largest k of so many
+random numbers (``argpartition``), in the same run. The rival is ``thompson``. The last line is one JSON object.
+
+    python bench/discovery.py [--sources 100000] [--looks 1000] [--hours 30]
+"""
+
+import argparse
+import json
+import resource
+from collections.abc import Callable
+from statistics import median
+from time import process_time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vedette.decide import Ints, rng_for
+from vedette.discover.look_book import Brought, LookBook
+from vedette.lab.registry import DEFAULT, policy_named
+
+SEED = 1
+SOURCES_OF_HOST = 10
+LINKS_SHOWN = 20
+HOUR_S = 3_600.0
+BEGIN_S = 1_700_000_000.0
+# Hours in which the policy meets its sources, ten times as many an hour as later, before anything is timed.
+MEETING_HOURS = 10
+
+
+class Cost(NamedTuple):
+    """CPU milliseconds of one step: choosing, and learning."""
+
+    choose_ms: float
+    observe_ms: float
+
+
+class Web:
+    """Links of a host are numbered as they come; a source shows its own latest, or its host's."""
+
+    def __init__(self, sources: int) -> None:
+        rng = rng_for(SEED, "bench/discovery")
+        self.host = np.arange(sources) // SOURCES_OF_HOST
+        self._rate = rng.gamma(0.5, 2.0, sources)
+        self._shared = rng.random(sources) < 1 / 3
+        self._known: set[int] = set()
+
+    def look(self, places: Ints, hour: int) -> Brought:
+        """What looks bring."""
+        shows = [self._shown(place, hour) for place in places.tolist()]
+        start = np.concatenate([[0], np.cumsum([len(one) for one in shows])]).astype(np.int64)
+        target = np.concatenate([np.zeros(0, np.int64), *shows])
+        new = np.array([one not in self._known for one in target.tolist()], bool)
+        self._known.update(target.tolist())
+        return Brought(places, np.ones(len(places), bool), start, target, new)
+
+    def _shown(self, place: int, hour: int) -> Ints:
+        owner = self.host[place] * SOURCES_OF_HOST if self._shared[place] else place
+        latest = int(self._rate[owner] * (hour + 100))
+        return np.arange(max(latest - LINKS_SHOWN, 0), latest, dtype=np.int64) + owner * 1_000_000
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """What it gives, and the CPU milliseconds that it took."""
+    begun = process_time()
+    result = work()
+    return result, (process_time() - begun) * 1e3
+
+
+def cost_of(name: str, sources: int, looks: int, hours: int) -> Cost:
+    """A policy meets its sources, and is then timed."""
+    policy, web = policy_named("discover", name), Web(sources)
+    book, state, costs = LookBook(web.host), policy.start(None), []
+    for hour in range(MEETING_HOURS + hours):
+        meeting = hour < MEETING_HOURS
+        now, rng = BEGIN_S + hour * HOUR_S, rng_for(SEED, f"{name}/{hour}")
+        options, k = book.options(), looks * 10 if meeting else looks
+        rows = np.arange(hour, sources, MEETING_HOURS)[:k]
+        if not meeting:
+            picks, choose_ms = timed(lambda: policy.choose(state, options, k, now, rng))  # noqa: B023 - run at once
+            rows = picks.rows
+        seen = book.enter(web.look(rows, hour), now)
+        state, observe_ms = timed(lambda: policy.observe(state, seen, now))  # noqa: B023 - run at once
+        if not meeting:
+            costs.append((choose_ms, observe_ms))
+    return Cost(*(median(column) for column in zip(*costs, strict=True)))
+
+
+def ceiling_ms(sources: int, looks: int, times: int) -> float:
+    """To find the largest of so many numbers, once they are drawn."""
+    rng = rng_for(SEED, "bench/ceiling")
+    return median(timed(lambda: np.argpartition(-rng.random(sources), looks)[:looks])[1] for _ in range(times))
+
+
+def main() -> None:
+    """Run it."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    for name, usual in (("--sources", 100_000), ("--looks", 1_000), ("--hours", 30)):
+        arguments.add_argument(name, type=int, default=usual)
+    asked = arguments.parse_args()
+    ceiling = ceiling_ms(asked.sources, asked.looks, asked.hours)
+    costs = {name: cost_of(name, asked.sources, asked.looks, asked.hours) for name in (DEFAULT, "thompson")}
+    print(f"{asked.looks} of {asked.sources} sources, CPU ms a step")
+    print(f"{'':12}{'choose':>10}{'observe':>10}")
+    print(f"{'ceiling':12}{ceiling:10.1f}{'':>10}")
+    for name, cost in costs.items():
+        print(f"{name:12}{cost.choose_ms:10.1f}{cost.observe_ms:10.1f}")
+    memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    told = {name: cost._asdict() for name, cost in costs.items()}
+    print(json.dumps({"ceiling_ms": ceiling, **told, "memory_mb": memory_mb, **vars(asked)}))
+
+
+if __name__ == "__main__":
+    main()
