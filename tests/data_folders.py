@@ -10,6 +10,7 @@ from typing import Self
 import xxhash
 
 from vedette.edges.book import SiteRow
+from vedette.edges.find_book import WatchRow
 from vedette.edges.operator_book import Action
 from vedette.edges.search_book import KeyRow, RuleRow
 from vedette.edges.state import State, hold, open_state
@@ -19,7 +20,7 @@ from vedette.fetch.robots_state import UNKNOWN, RobotsAnswered, observe
 from vedette.index.stored import Stored, pack
 from vedette.parse.change import Kept
 from vedette.ring.orders import Content, Place
-from vedette.ring.ports import Fate, HostRow, PageRow, Remembered, StrangerLink, Told
+from vedette.ring.ports import Fate, Find, FirstCrawl, HostRow, PageRow, Remembered, StrangerLink, Told
 
 NOW_S = 1_800_000_000.0
 DAY_S = 86_400.0
@@ -44,6 +45,9 @@ CONTENT = Content(
 )
 
 REMEMBERED = Remembered(1, NOW_S, 120, None, before_s=NOW_S - DAY_S, gain=0.25, views=2.0, memory=b"mark" + bytes(48))
+FIND = Find(2, 1, "feed", 1)
+FIRST_CRAWL = FirstCrawl(0, 12345, NOW_S - DAY_S, over=True)
+WATCH = WatchRow("harbour", "0123456789abcdef", HOST, "grüße", "https://hooks.example.org/new", "ann", NOW_S)
 GROUP = (f"https://{HOST}/", b"mark" + bytes(80))
 
 
@@ -148,3 +152,6 @@ def write_sample(folder: Path) -> None:
         book.link_strangers([StrangerLink("www.example.net", URLS[0], NOW_S)])
         book.keep_remembered([REMEMBERED])
         book.keep_groups([GROUP])
+        book.keep_finds([FIND])
+        book.keep_first_crawls([FIRST_CRAWL])
+        book.keep_watch(WATCH)

@@ -72,7 +72,8 @@ class Site:
     ``allow_private`` lets its hosts lie at private addresses. ``change`` is what counts as a change of its pages, and
     ``overrule`` names the judgements on its pages that its operator does not share. ``readers`` are the names of those
     who may see its pages where they were fetched with secrets; ``*`` stands for everybody who has a name. ``share`` is
-    the part of the fetch budget that it may take at most, such as 0.2; None stands for all of it.
+    the part of the fetch budget that it may take at most, such as 0.2; None stands for all of it. ``promise`` names
+    sources that are fetched at least every so often, each as seconds and address: ``900 https://example.org/news``.
     """
 
     start: str
@@ -91,6 +92,7 @@ class Site:
     overrule: tuple[Overrule, ...] = ()
     readers: tuple[str, ...] = ()
     share: float | None = None
+    promise: tuple[str, ...] = ()
 
 
 class Origin(NamedTuple):

@@ -19,7 +19,7 @@ PAGES = {
     TWO: page("Second", "a second site with a zeppelin gamma"),
     f"{TWO}robots.txt": Leaf("User-agent: *\nCrawl-delay: 0.1\n", headers=(("Content-Type", "text/plain"),)),
 }
-PLACES = ("", "sites", "queue", "explain", "discover", "refresh", "searches", "results", "storage", "actions")
+PLACES = ("", "sites", "pages", "queue", "explain", "discover", "refresh", "searches", "results", "storage", "actions")
 PATIENCE_S = 60.0
 
 
@@ -184,6 +184,29 @@ def test_a_domain_is_blocked_and_unblocked(console: Page, run: Up) -> None:
     console.goto(f"{run.address}/console/actions")
     expect(console.locator("main")).to_contain_text("one.test")
     expect(console.locator("main")).to_contain_text("ndone")
+
+
+def test_a_count_leads_to_its_rows(console: Page, run: Up) -> None:
+    """From the pages of a site to all that is known of one of them; and on to what was not fetched."""
+    console.goto(f"{run.address}/console/sites")
+    console.locator("tr", has_text="one.test").locator("td.n a").first.click()
+    expect(console.locator("h1")).to_have_text("Pages")
+    expect(console.locator("tbody tr")).to_have_count(3)
+    console.get_by_role("link", name="Not fetched, for a reason").click()
+    expect(console.locator("main")).to_contain_text("There is none")
+    console.get_by_role("link", name="Pages kept").click()
+    console.get_by_role("link", name=f"{HOME}a").click()
+    expect(console.locator("main")).to_contain_text("Next due")
+
+
+def test_the_console_gives_no_site_what_it_may_not(console: Page, run: Up) -> None:
+    """It says so beside the field, keeps what was typed, and nothing is set."""
+    console.goto(f"{run.address}/console/sites/edit?site={HOME}")
+    console.fill("[name=secrets]", "file:/etc/hostname")
+    console.get_by_role("button", name="Save").click()
+    expect(console.locator("#secrets-wrong")).to_contain_text("serve.console_secrets")
+    expect(console.locator("[name=secrets]")).to_have_value("file:/etc/hostname")
+    assert "hostname" not in run.vedette("sites", "list", "--json")
 
 
 def test_refreshing_is_told_from_the_first_pages_on(console: Page, run: Up) -> None:

@@ -85,6 +85,7 @@ def test_list_names_experiments_policies_bounds_and_worlds(capsys: pytest.Captur
         (["lab", "run"], "NAME"),
         (["lab", "run", "nothing"], "There are:"),
         (["lab", "run", "tiny_verbs:NOTHING"], "package.module:Name"),
+        (["lab", "run", "refresh", "--per-host", "--world", "made:tiny"], "discovery-per-host"),
         (TINY[:3], "say --world; there are: made:tiny"),
         ([*TINY, "--policies", "randon"], "did you mean random?"),
         ([*TINY, "--policies", "verbs_policies:Silent"], "reason"),

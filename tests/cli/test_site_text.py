@@ -32,6 +32,7 @@ SITE = st.builds(
     overrule=OVERRULE,
     readers=st.sampled_from([(), ("*",), ("alice", "wiki"), ("Zoë, of the dock",)]),
     share=st.none() | st.integers(1, 100_000).map(lambda part: part / 100_000),
+    promise=st.sampled_from([(), ("900 /news",), ("1.5 /a?b=c=d", "604800 https://example.org/tag")]),
 )
 
 
@@ -135,3 +136,16 @@ def test_what_is_no_share_is_told(text: str) -> None:
 def test_a_share_may_be_a_number_in_a_file(value: str, said: str) -> None:
     """TOML has numbers, of which those between nothing and one are parts."""
     assert said in complaint(f'[[site]]\nstart = "https://example.org/"\nshare = {value}')
+
+
+def test_promises_add_up_and_are_taken_back() -> None:
+    """Each word promises one source something; nothing behind the sign takes all of them back."""
+    assert changes_of(["promise=/news=15min", "promise=/tag=2h"]) == {"promise": ("900 /news", "7200 /tag")}
+    assert changes_of(["promise="]) == {"promise": ()}
+
+
+@pytest.mark.parametrize("typed", ["15min", "/news", "/news=", "/news=15", "/news=0s", "ftp://x/=1h", "/a b=1h", "=1h"])
+def test_what_is_no_promise_is_wrong_usage(typed: str) -> None:
+    """It takes an address and a time with its unit, of a second at least."""
+    with pytest.raises(UsageError, match="promise"):
+        changes_of([f"promise={typed}"])

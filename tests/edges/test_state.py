@@ -15,6 +15,8 @@ import pytest
 from tests.data_folders import (
     BODIES,
     CONTENT,
+    FIND,
+    FIRST_CRAWL,
     GROUP,
     HOST,
     NOW_S,
@@ -23,6 +25,7 @@ from tests.data_folders import (
     ROBOTS,
     SITE,
     URLS,
+    WATCH,
     Fetches,
     opened,
     write_sample,
@@ -145,6 +148,9 @@ def test_the_kept_samples_can_be_opened(number: int, contents: dict[int, Kept], 
         (look,) = state.book.looks([1])
         assert (look.url, state.book.groups()) == (URLS[0], [GROUP] if number >= 6 else [])
         assert look.kept == REMEMBERED if number >= 6 else not look.kept.memory
+        assert state.book.watches() == ([WATCH] if number >= 7 else [])
+        assert state.book.finds([2]) == ({2: FIND} if number >= 7 else {})
+        assert state.book.first_crawls() == ([FIRST_CRAWL] if number >= 7 else [])
 
 
 def test_a_format_is_not_changed_unnoticed(folder: Path) -> None:

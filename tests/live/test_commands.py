@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from vedette.config import Config
+from vedette.config import Config, override
 from vedette.edges.clock import real_clock
 from vedette.edges.state import State, hold, open_state
 from vedette.edges.state_view import open_view
@@ -17,13 +17,25 @@ from vedette.facts import Refusal, Site
 from vedette.live.commands import Call, Desk
 from vedette.live.explaining import explained
 from vedette.live.orders import carry_out
+from vedette.live.setting_orders import with_chosen
 from vedette.live.settings import LiveSettings, rules_for, schedule_for
 from vedette.live.writing import written
 from vedette.ring.copies import Copies
 from vedette.ring.keep import Keeper
 from vedette.ring.orders import Errand, Fetched, HostNews, Report
 from vedette.ring.ports import Fate, Gained
-from vedette.web.orders import AddRules, AddSite, ImportSites, Order, PauseSite, RemoveSite, Rule, SetSite, Undo
+from vedette.web.orders import (
+    AddRules,
+    AddSite,
+    ImportSites,
+    Order,
+    PauseSite,
+    RemoveSite,
+    Rule,
+    SetMachine,
+    SetSite,
+    Undo,
+)
 
 HOME = "http://127.0.0.1/"
 HOST = "127.0.0.1"
@@ -389,13 +401,30 @@ def test_hosts_with_something_to_do_are_listed(bench: Bench) -> None:
 
 
 def test_budget_and_refresh_policy_change_without_a_restart(bench: Bench) -> None:
-    """They hold at once; what holds only from the next start on, and what makes no sense, is refused in words."""
-    wanted = {"crawl.budget": "2/s", "refresh.policy": "nutch"}
-    assert bench.desk.answer(Call("set", {"settings": wanted}), bench.now_s) == {"policy": "nutch", "budget_per_s": 2.0}
+    """They hold at once and are logged; what holds from the next start on, or makes no sense, is refused in words."""
+    before = (bench.keeper.rules.budget_per_s, bench.keeper.refreshing.policy)
+    bench.order(SetMachine({"crawl.budget": "2/s", "refresh.policy": "nutch"}))
     assert (bench.keeper.rules.budget_per_s, bench.keeper.refreshing.policy) == (2.0, "nutch")
     for settings, why in (({"store.data": "x"}, "next start"), ({"refresh.policy": "none"}, "expected-gain")):
-        assert why in str(bench.desk.answer(Call("set", {"settings": settings}), bench.now_s)["error"])
+        refused = bench.desk.answer(Call("order", {"order": SetMachine(settings), "who": "a test"}), bench.now_s)
+        assert why in str(refused["error"])
     assert (bench.keeper.rules.budget_per_s, bench.keeper.refreshing.policy) == (2.0, "nutch")
+    (action,) = bench.state.book.actions(1)
+    assert action.action.what == "set crawl.budget to 2/s and refresh.policy to nutch"
+    bench.order(Undo(action.id))
+    assert (bench.keeper.rules.budget_per_s, bench.keeper.refreshing.policy) == before
+
+
+def test_what_was_chosen_holds_in_the_next_run_before_what_is_configured(bench: Bench) -> None:
+    """The rules of a start are those that were chosen; what was taken back, and what nobody can read, is the file's."""
+    bench.order(SetMachine({"refresh.policy": "nutch", "crawl.budget": "3/s"}))
+    bench.order(SetMachine({"crawl.budget": None}))
+    configured = override(Config(), {"refresh.policy": "uniform", "crawl.budget": "7/s"})
+    held = with_chosen(configured, bench.state.book)
+    assert (held.refresh.policy, held.crawl.budget.requests) == ("nutch", 7)
+    for damage in ("[", '{"refresh.policy": "of tomorrow"}', '["refresh.policy"]', '{"refresh.policy": 3}'):
+        bench.state.book.set_life("settings chosen", damage)
+        assert with_chosen(configured, bench.state.book) == configured
 
 
 def test_a_page_is_explained_with_rate_worth_price_and_gain(bench: Bench) -> None:

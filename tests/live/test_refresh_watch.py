@@ -9,7 +9,7 @@ from tests.data_folders import DAY_S, HOST, NOW_S, Fetches, opened
 from vedette.config import Config
 from vedette.edges.clock import real_clock
 from vedette.edges.gain_book import Gain, GainBook
-from vedette.live.refresh_watch import SAMPLED, SOON, SUM_S, GainSums, look_at_refresh
+from vedette.live.refresh_watch import SAMPLED, SOON, SUM_S, GainSums, current_share, look_at_refresh
 from vedette.live.watching import FolderWatch
 from vedette.ring.kept import Rules
 from vedette.ring.refreshing import Refreshing
@@ -40,6 +40,7 @@ def test_pages_are_judged_as_the_keeper_would(tmp_path: Path) -> None:
     assert soon.current is not None
     assert later.current is not None
     assert 0 < later.current < soon.current < 1
+    assert current_share(tmp_path, NOW_S + 60) == {"current_share": pytest.approx(soon.current)}
     assert [page.due_s for page in soon.soon] == sorted(page.due_s for page in soon.soon)
     by_url = {page.url.removeprefix(f"https://{HOST}/"): page for page in soon.soon}
     assert set(by_url) == {"", "d/0", "d/1", "d/2"}
@@ -67,6 +68,7 @@ def test_nothing_is_told_before_there_is_anything(tmp_path: Path) -> None:
     assert watch.refresh().soon == ()
     assert watch.gains(0.0) == []
     assert {"current_share", "gain_day"}.isdisjoint(watch.latest())
+    assert current_share(tmp_path / "none", 0.0) == current_share(tmp_path / "data", 0.0) == {}
 
 
 def gain(at_s: float, what: str = "again", won: float = 0.5) -> Gain:

@@ -134,6 +134,11 @@ def _database() -> sqlite3.Connection:
     return db
 
 
+def memory_book() -> StateBook:
+    """A book that nobody has written in."""
+    return StateBook(_database())
+
+
 class Drive:
     """One run of the ring over one web, at virtual times; ``db`` is what it leaves to the next."""
 

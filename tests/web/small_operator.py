@@ -10,6 +10,7 @@ from tests.web.small_search import NOW_S, SmallSearch
 
 from vedette.config import Rate, Serve
 from vedette.edges.record_view import QueryCount, Totals
+from vedette.edges.url_list import ListedUrl, UrlPage, Which
 from vedette.errors import UsageError, VedetteError
 from vedette.facts import Site
 from vedette.learn.workload import Drift, Mover, Rising
@@ -27,7 +28,18 @@ from vedette.web.console.site_ports import (
     SiteLook,
     Stranger,
 )
-from vedette.web.console.watch_ports import Crawl, DuePage, HostLine, Hosts, Part, Refresh, Searched, Storage, Tenth
+from vedette.web.console.watch_ports import (
+    Crawl,
+    DuePage,
+    HostLine,
+    Hosts,
+    Machine,
+    Part,
+    Refresh,
+    Searched,
+    Storage,
+    Tenth,
+)
 from vedette.web.look import Look
 from vedette.web.orders import CloseSession, Done, NewToken, OpenSession, Order, Undo
 
@@ -109,6 +121,7 @@ class SmallWatch:
         page = DuePage("https://docs.example.org/lag", NOW_S + 3600, "", 1 / 3, 1 / 9, 1.0, 0.4, 0.7)
         tenths = (*[Tenth(20.0, 2.0 * place + 1.0, 2.0 * place) for place in range(9)], Tenth(0.0, 0.0, 0.0))
         self.refresh_now = Refresh("expected-gain", 0.8, 180.0, 108.0, tenths, 0.83, 12, (home, page))
+        self.machine_now = Machine("expected-gain", "0")
         self.won: list[tuple[float, float]] = []
         self.series: dict[str, list[tuple[float, float]]] = {}
         self.is_kept = True
@@ -125,6 +138,10 @@ class SmallWatch:
         """As set."""
         return self.refresh_now
 
+    def machine(self) -> Machine:
+        """As set."""
+        return self.machine_now
+
     def gains(self, since_s: float) -> list[tuple[float, float]]:
         """As set, since then."""
         return [point for point in self.won if point[0] >= since_s]
@@ -132,6 +149,10 @@ class SmallWatch:
     def searched(self, _since_s: float) -> Searched:
         """As set, whatever the time."""
         return self.asked
+
+    def left_out(self) -> Mapping[str, int]:
+        """As set, whatever the time."""
+        return self.asked.totals.doubted
 
     def storage(self) -> Storage:
         """Four parts."""
@@ -159,6 +180,8 @@ class SmallDesk:
         self.kept = [KeptSite(site, paused=False) for site in sites]
         self.hosts: list[Stranger] = []
         self.kept_rules: list[KeptRule] = []
+        self.listed: list[ListedUrl] = []
+        self.asked: list[Which] = []
         self.told: dict[str, Any] = {}
 
     def sites(self) -> list[SiteLine]:
@@ -173,6 +196,13 @@ class SmallDesk:
         """It allows everything."""
         robots = RobotsLook(f"{site.start}robots.txt", "allowed", "", "It was not asked.", asked_s=asked_s)
         return SiteLook(site.start.split("/")[2], "192.0.2.1", robots, ())
+
+    def urls(self, which: Which, after: int, most: int) -> UrlPage:
+        """As set, behind an id; what was asked for is noted."""
+        self.asked.append(which)
+        rows = [row for row in self.listed if row.id > after][:most]
+        last, known = (rows[-1].id if rows else after), (self.listed[-1].id if self.listed else 0)
+        return UrlPage(tuple(rows), last if last < known else None, last - after, known)
 
     def leaving(self, _start: str) -> Leaving:
         """A few."""

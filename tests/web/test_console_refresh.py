@@ -16,12 +16,15 @@ from tests.web.small_search import NOW_S
 from tests.web.test_console_sites import facts
 
 from vedette.ring.forecast import HALF_LIFE_S, Forecast
+from vedette.ring.refresh_names import POLICIES
 from vedette.web.console.calibration import BOTTOM, TOP, reliability, tenth_lines, trust
 from vedette.web.console.over_time import OVERS
 from vedette.web.console.refresh_counts import came_between, counts_of, in_stretches
 from vedette.web.console.refresh_said import every, per_cent
+from vedette.web.console.refresh_settings import POLICY_WORDS
 from vedette.web.console.refresh_words import refresh_facts
-from vedette.web.console.watch_ports import Crawl, DuePage, Refresh, Tenth
+from vedette.web.console.watch_ports import Crawl, DuePage, Machine, Refresh, Tenth
+from vedette.web.orders import SetMachine
 from vedette.web.words import THIN
 
 URL = "https://docs.example.org/lag"
@@ -90,11 +93,12 @@ def test_every_chart_and_table_is_a_file() -> None:
     """Each link to a file on the page leads to one with a head; and those of the tables have their rows."""
     console = signed_in()
     hours = [NOW_S - 3600 * back for back in range(30, -1, -1)]
-    names = ("refreshes", "wasted_share", "price", "checked_in_time", "change_found", "change_expected")
+    names = ["refreshes", "wasted_share", "price", "checked_in_time", "current_share", "change_found"]
+    names.append("change_expected")
     console.watch.series = {name: [(at_s, 0.5) for at_s in hours] for name in names}
     console.watch.won = [(at_s, 0.001) for at_s in hours]
     links = [unescape(link) for link in re.findall(r'class="csv" href="([^"]+)"', text_of(console))]
-    assert len(links) == 6 + 2
+    assert len(links) == 7 + 2
     for link in links:
         found = list(csv.reader(io.StringIO(console.client.get(link).text)))
         assert len({len(row) for row in found}) == 1
@@ -248,3 +252,45 @@ def test_a_page_of_a_fixed_rule_has_no_such_facts() -> None:
     assert list(refresh_facts(None)) == []
     silent = {**TOLD, "rate_d": None, "chance": None, "worth": None, "counts": None}
     assert [fact.name for fact in refresh_facts(silent)] == ["The last fetch"]
+
+
+def test_policy_and_budget_are_set_on_the_page() -> None:
+    """The form shows what holds, each policy with a sentence; only what changes is ordered, and can be taken back."""
+    console = signed_in()
+    page = text_of(console)
+    assert all(f'value="{name}"' in page for name in POLICIES)
+    assert 'value="expected-gain" checked' in page
+    assert "as configured" not in page
+    answer = console.post("/console/refresh/set", policy="nutch", budget="0")
+    assert answer.status_code == 303
+    assert console.operator.orders[-1] == SetMachine({"refresh.policy": "nutch"})
+    console.watch.machine_now = Machine("nutch", "0", ("refresh.policy",))
+    assert "Let refresh.policy be as configured" in text_of(console)
+    console.post("/console/refresh/set", configured="policy")
+    assert console.operator.orders[-1] == SetMachine({"refresh.policy": None})
+
+
+@pytest.mark.parametrize(
+    ("form", "field"),
+    [
+        ({"policy": "expected-gain", "budget": "a lot"}, "budget"),
+        ({"policy": "<script>", "budget": "0"}, "policy"),
+        ({"policy": "expected-gain", "budget": "0"}, None),
+        ({}, None),
+    ],
+)
+def test_wrong_settings_are_told_beside_their_field(form: dict[str, str], field: str | None) -> None:
+    """Nothing is ordered, what was typed stays, and the words stand where the mistake is."""
+    console = signed_in()
+    before = list(console.operator.orders)
+    answer = console.post("/console/refresh/set", **form)
+    assert answer.status_code == 422
+    assert console.operator.orders == before
+    assert (f'id="{field}-wrong"' if field else "Nothing would change") in answer.text
+    assert "<script>" not in answer.text.replace("<script src", "")
+    assert 'value="a lot"' in answer.text or field != "budget"
+
+
+def test_every_policy_that_may_run_has_its_sentence() -> None:
+    """The list of the console is that of the configuration."""
+    assert {*POLICY_WORDS} == {*POLICIES}

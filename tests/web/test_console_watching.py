@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import html
 import io
 import json
 
@@ -108,6 +109,54 @@ def test_metrics_have_the_latest_of_each_number(console: Console) -> None:
     assert "vedette_current_share 0.5" in text
     assert "vedette_empty_share" not in text
     assert "nobody" not in text
+
+
+def test_a_keeper_without_time_is_not_taken_for_none(console: Console) -> None:
+    """Nobody is told to start what runs; what is not known is not said to be nothing."""
+    for busy, said in ((True, "had no time to answer"), (False, "vedette up")):
+        console.watch.crawl_now = Crawl(is_busy=busy, known=9, waiting=3)
+        console.watch.host_rows = ()
+        for page in ("/console/", "/console/queue"):
+            text = html.unescape(console.client.get(page).text)
+            assert said in text
+            assert ('"vedette up"' in text or "<code>vedette up</code>" in text) is not busy
+            assert "No host has anything to do" not in text
+
+
+def test_metrics_have_what_is_drawn_as_bars_and_dots(console: Console) -> None:
+    """With its reason as a label; pages that are kept have a name of their own beside those that can be found."""
+    console.watch.series = {"pages": [(NOW_S, 7.0)]}
+    console.watch.crawl_now = Crawl(
+        is_running=True,
+        waiting_why={"resting": 2},
+        statuses={"200": 5, "404": 44},
+        failures={"too slow": 3},
+        refusals={"disallowed by robots.txt": 6},
+    )
+    text = console.client.get("/metrics").text
+    for line in (
+        "vedette_pages_kept 7.0",
+        'vedette_hosts_waiting{why="resting"} 2.0',
+        'vedette_answers{status="404"} 44.0',
+        'vedette_fetches_failed{why="too slow"} 3.0',
+        'vedette_urls_refused{why="disallowed by robots.txt"} 6.0',
+        'vedette_searches_left_out{why="its user agent names a program"} 3.0',
+        'vedette_forecast_refreshes{chance="10-20"} 20.0',
+        'vedette_forecast_found{chance="10-20"} 0.1',
+    ):
+        assert line in text.splitlines()
+
+
+def test_reasons_that_servers_wrote_are_bounded_in_metrics(console: Console) -> None:
+    """Many and long ones are counted together, and none breaks the format."""
+    strange = {f'a "reason"\n{number}': 1 for number in range(5000)} | {"x" * 10_000: 9}
+    console.watch.crawl_now = Crawl(is_running=True, failures=strange)
+    lines = [
+        line for line in console.client.get("/metrics").text.splitlines() if line.startswith("vedette_fetches_fai")
+    ]
+    assert len(lines) < 50
+    assert all(len(line) < 200 for line in lines)
+    assert sum(float(line.rpartition(" ")[2]) for line in lines) == 5009
 
 
 def test_recording_that_is_off_is_said_with_the_way_to_switch_it_on() -> None:

@@ -110,15 +110,17 @@ def test_the_salt_changes_at_midnight() -> None:
 
 
 def test_a_record_has_what_learning_needs() -> None:
-    """Query, words, filters, policy, place, score, propensity and features; places go on over pages."""
-    found = PAGES[0]._replace(score=7.123456, propensity=0.25, features=(("title_is", 1.0), ("body_bm25", 0.123456)))
+    """Query, words, filters, policy, place, score, propensity, features and reasons; places go on over pages."""
+    found = PAGES[0]._replace(
+        score=7.123456, propensity=0.25, features=(("title_is", 1.0), ("body_bm25", 0.123456)), note="pinned"
+    )
     wish = Wish("Consumer  LAG?", n=7, page=3, site="docs.example.org", after_s=86_400.0)
     record = shown(Slate(wish, 128, (found, PAGES[1])))
     assert (record.query, record.words, record.total, record.page) == ("Consumer  LAG?", "consumer lag", 128, 3)
     assert (record.at_s, record.via, record.policy, record.took_ms) == (NOW_S, "page", POLICY, 3.142)
     assert record.filters == '{"site":"docs.example.org","after":86400.0}'
     first, second = record.results
-    assert first == (1, 15, 7.123, 0.25, (("title_is", 1.0), ("body_bm25", 0.1235)))
+    assert first == (1, 15, 7.123, 0.25, (("title_is", 1.0), ("body_bm25", 0.1235)), "pinned")
     assert (second.page, second.position, second.propensity) == (2, 16, 1.0)
 
 

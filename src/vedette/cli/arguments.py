@@ -18,15 +18,18 @@ from vedette.cli import (
     import_,
     keys,
     lab,
+    new,
     queries,
     reindex,
     restore,
     rules,
     search,
+    set_,
     sites,
     status,
     token,
     up,
+    watch,
 )
 from vedette.errors import UsageError
 
@@ -64,9 +67,9 @@ def _parser() -> Parser:
     parser = Parser(prog="vedette", description="A search engine in a box: crawl, keep fresh, find, explain.")
     parser.add_argument("--version", action="version", version=f"vedette {__version__}")
     verbs = parser.add_subparsers(metavar="VERB", parser_class=Parser)
-    for verb in (up, crawl, fetch, search, sites, keys, rules, queries, forget, token, status, explain, demo):
+    for verb in (up, crawl, fetch, search, sites, keys, rules, set_, queries, forget, token, status, explain, demo):
         verb.add(verbs)
-    for verb in (lab, export, import_, reindex, backup, restore):
+    for verb in (new, watch, lab, export, import_, reindex, backup, restore):
         verb.add(verbs)
     return parser
 

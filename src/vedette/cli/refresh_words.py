@@ -3,22 +3,36 @@
 from collections.abc import Iterator
 from typing import Any
 
-from vedette.web.console.refresh_words import refresh_facts
+from vedette.web.console.look_words import look_facts
+from vedette.web.console.refresh_words import Fact, refresh_facts
 from vedette.web.words import THIN
 
-__all__ = ["refresh_lines"]
+__all__ = ["look_lines", "refresh_lines"]
 
 # How a fact of the console begins in a line of the terminal.
 _BEGINS = {
     "Changed by now": "Changed   by now ",
+    "Said to have changed": "Said      to have changed ",
     "Worth of a fetch": "Worth     ",
     "The last fetch": "Brought   the last fetch ",
     "What counts as a change": "Counts    as a change: ",
+    "Brings new links": "Brings    new links: ",
+    "A look may bring": "A look    may bring ",
+    "Shows the same as": "Alike     shows the same as ",
 }
 
 
 def refresh_lines(refresh: dict[str, Any] | None) -> Iterator[str]:
     """A line for each fact; nothing where a fixed rule has the page."""
-    for fact in refresh_facts(refresh):
+    return _lines(refresh_facts(refresh))
+
+
+def look_lines(look: dict[str, Any] | None) -> Iterator[str]:
+    """The same of a page that is looked at for what it links to; nothing where it is not."""
+    return _lines(look_facts(look))
+
+
+def _lines(facts: Iterator[Fact]) -> Iterator[str]:
+    for fact in facts:
         begins = _BEGINS.get(fact.name) or f"{fact.name:<9} "
         yield f"{begins}{fact.words}".replace(THIN, " ")

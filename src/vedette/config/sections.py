@@ -17,6 +17,10 @@ _FILE = re.compile(r"[^\x00-\x1f\x7f-\x9f]+")
 _LISTEN = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
 _ORIGIN = re.compile(r"\*|https?://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[1-9][0-9]{0,4})?")
 _ADDRESS = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[1-9][0-9]{0,4})?/?")
+_HOST = re.compile(r"[A-Za-z0-9._-]{1,253}")
+_PLACE = re.compile(
+    r"env:[A-Za-z_][A-Za-z0-9_]*\*?|file:/(?:[^\x00-\x1f\x7f*]*[^\x00-\x1f\x7f*/]|(?:[^\x00-\x1f\x7f*]*/)?\*)"
+)
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
 _SHOWN = re.compile(r"(?=\S)[^\x00-\x1f\x7f-\x9f]{1,64}")
 
@@ -229,5 +233,37 @@ class Serve:
             "address",
             Text(_ADDRESS, 'write an http(s) address without a path, such as "https://search.example.org"'),
             "the address by which people reach it, for links to itself; empty for where it listens",
+        ),
+    )
+    hosts: tuple[str, ...] = field(
+        default=(),
+        metadata=says(
+            "hosts",
+            Texts(_HOST, 'write a list of host names, such as ["search.example.org"]'),
+            "by which names the console is reached, besides that of `serve.address`; see below",
+        ),
+    )
+    console_secrets: tuple[str, ...] = field(
+        default=("env:VEDETTE_SECRET_*",),
+        metadata=says(
+            "console_secrets",
+            Texts(_PLACE, 'write a list of places, such as ["env:WIKI_LOGIN", "file:/etc/vedette/secrets/*"]'),
+            "which [places of secrets](#secrets-of-a-site) a site may be given in the console; `*` stands for any end",
+        ),
+    )
+    public_url: str = field(
+        default="",
+        metadata=says(
+            "public_url",
+            Text(_ADDRESS, 'write an http(s) address without a path, such as "https://search.example.org"'),
+            "the address by which hubs on the web reach it, to tell of news; empty subscribes to nothing",
+        ),
+    )
+    webhook_networks: tuple[str, ...] = field(
+        default=(),
+        metadata=says(
+            "webhook_networks",
+            Networks(_FILE, 'write a list of IP addresses or networks, such as ["10.1.2.3", "192.168.0.0/16"]'),
+            "to which private addresses or networks webhooks of [watches](watching.md) may go; public ones always may",
         ),
     )

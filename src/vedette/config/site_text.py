@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from vedette.config import format_duration, format_size, parse_duration, parse_size
+from vedette.discover.push_promises import MOST_PROMISES
 from vedette.discover.scope import read_site
 from vedette.errors import ConfigError, UsageError
 from vedette.facts import Overrule, Site
@@ -34,6 +35,7 @@ _SECRETS = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:[^\x00-\x1f\x7f]+")
 _SWITCHES = {"yes": True, "true": True, "no": False, "false": False}
 _READER = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,200}")
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)%", re.ASCII)
+_PLACE = re.compile(r"(?:https?://|/)[^\s\x00-\x1f\x7f-\x9f]{0,2000}")
 _MOST_BYTES = 1 << 24
 
 
@@ -122,6 +124,31 @@ def _readers(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def _promises(value: object) -> tuple[str, ...]:
+    """Sources with the longest time between fetches, ``URL=15min``; kept as seconds and address."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ConfigError('write addresses with a time, such as ["/news=15min"]')
+    if len(texts) > MOST_PROMISES:
+        raise ConfigError(f"promise at most {MOST_PROMISES} sources of a site something")
+    return tuple(dict.fromkeys(_promise(text) for text in texts))
+
+
+def _promise(text: str) -> str:
+    place, _, interval = text.strip().rpartition("=")
+    if not _PLACE.fullmatch(place):
+        raise ConfigError("write an address and a time, such as /news=15min")
+    seconds = parse_duration(interval)
+    if seconds < 1:
+        raise ConfigError("promise a time of 1s or more")
+    return f"{seconds:g} {place}" if float(f"{seconds:g}") == seconds else f"{seconds!r} {place}"
+
+
+def _promised(promises: Sequence[str]) -> list[str]:
+    parts = (text.partition(" ") for text in promises)
+    return [f"{place}={format_duration(float(seconds))}" for seconds, _, place in parts]
+
+
 def _same(value: object) -> object:
     return value
 
@@ -151,7 +178,10 @@ _KEYS = {
     "overrule": _Key("overrule", _overrules, list),
     "readers": _Key("readers", _readers, list),
     "share": _Key("share", _share, _percent),
+    "promise": _Key("promise", _promises, _promised),
 }
+# Of these, each word on a command line adds one.
+_MANY = (_texts, _promises)
 
 
 def site_of_text(text: str, settings: Mapping[str, object]) -> Site:
@@ -196,9 +226,10 @@ def changes_of(words: Sequence[str]) -> dict[str, object]:
             raise UsageError(f"{word}: write {name}=VALUE, or {name}= to take it back")
         if not text:
             changes[key.field] = getattr(Site(""), key.field)
-        elif key.read is _texts:
+        elif key.read in _MANY:
             before: Any = changes.get(key.field, ())
-            changes[key.field] = (*before, text)
+            added: Any = _value(name, [text])
+            changes[key.field] = (*before, *added)
         else:
             changes[key.field] = _value(name, text)
     return changes

@@ -15,6 +15,7 @@ from typing import Any
 from isal import isal_zlib
 
 from vedette.edges.content_book import CONTENT_SCHEMA, ContentBook
+from vedette.edges.find_book import FIND_SCHEMA, FindBook
 from vedette.edges.operator_book import OPERATOR_SCHEMA, OperatorBook
 from vedette.edges.page_rows import PAGE_COLUMNS, page_of_row
 from vedette.edges.refresh_book import REFRESH_SCHEMA, RefreshBook
@@ -103,12 +104,12 @@ class SiteRow:
 
 def create_book(connection: sqlite3.Connection) -> None:
     """Make the tables where they are missing."""
-    parts = (_SCHEMA, CONTENT_SCHEMA, SEARCH_SCHEMA, OPERATOR_SCHEMA, STRANGER_SCHEMA, REFRESH_SCHEMA)
+    parts = (_SCHEMA, CONTENT_SCHEMA, SEARCH_SCHEMA, OPERATOR_SCHEMA, STRANGER_SCHEMA, REFRESH_SCHEMA, FIND_SCHEMA)
     for statement in "".join(parts).split(";\n"):
         connection.execute(statement)
 
 
-class StateBook(ContentBook, OperatorBook, StrangerBook, RefreshBook):
+class StateBook(ContentBook, OperatorBook, StrangerBook, RefreshBook, FindBook):
     """A ``ring.ports.Book``, and what start-up, commands and explanations need besides."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -231,7 +232,7 @@ class StateBook(ContentBook, OperatorBook, StrangerBook, RefreshBook):
 
     def forget(self, ids: Sequence[int], *, pages: bool) -> None:
         """Drop what is noted of URLs, and with ``pages`` what is kept of them."""
-        kept = (("page", "id"), ("content", "id"), ("refresh", "id")) if pages else ()
+        kept = (("page", "id"), ("content", "id"), ("refresh", "id"), ("hint", "id")) if pages else ()
         for table, key in (("note", "url_id"), ("held", "url_id"), *kept):
             sql = f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))"  # noqa: S608 - our own names
             self._db.execute(sql, (json.dumps(list(ids)),))

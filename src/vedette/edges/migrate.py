@@ -1,8 +1,9 @@
 """Older formats become the present one: nothing is lost, and a kill at any moment leaves one of the two whole.
 
 Format 3 added the tables of what pages say, format 4 those that searching needs, format 5 what operators may undo and
-the hosts that pages link to, format 6 what refreshing remembers. They are made where they are missing; what pages say
-fills as they are fetched again, what refreshing remembers within an hour, and the index is built from the archive.
+the hosts that pages link to, format 6 what refreshing remembers, format 7 what was found as news and who watches for
+it. They are made where they are missing; what pages say fills as they are fetched again, what refreshing remembers
+within an hour, and the index is built from the archive.
 
 Format 1 kept page bodies in the database and knew no sites, hosts or archive. The new state is built beside the old
 one in ``state.new.db``, in one transaction, with the bodies in an archive file; then the files change names:
@@ -35,7 +36,7 @@ from vedette.ring.schedule import Schedule
 __all__ = ["NEWEST", "bring_up_to_date", "migrate", "write_format"]
 
 # The format that folders are brought to.
-NEWEST = 6
+NEWEST = 7
 _BATCH = 5000
 _LIMIT_BYTES = 1 << 30
 _WRITER = "format1"

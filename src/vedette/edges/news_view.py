@@ -18,8 +18,10 @@ __all__ = ["Known", "News", "NewsView"]
 _KNOWN = (
     "SELECT url.id, url.url, url.host, url.found_s, page.status, page.kind, page.fetched_s, page.location, page.links, "
     "page.file, page.offset, page.length, content.grp, content.canonical, content.marks, content.words, content.spam, "
-    "content.objections, content.private, coalesce(copies.canonical, 0) "
+    "content.objections, content.private, coalesce(copies.canonical, 0), coalesce(find.how, ''), "
+    "coalesce(source.url, '') "
     "FROM url JOIN page ON page.id = url.id LEFT JOIN content ON content.id = url.id "
+    "LEFT JOIN find ON find.url_id = url.id LEFT JOIN url AS source ON source.id = find.source "
     "LEFT JOIN copies ON copies.grp = content.grp AND copies.members > 0 "
     "WHERE url.id IN (SELECT value FROM json_each(?))"
 )
@@ -36,7 +38,8 @@ class News(NamedTuple):
 class Known(NamedTuple):
     """What the state has of a page that was asked for; ``group`` is None where nothing was read in it.
 
-    ``stands`` is the page that stands for its group, 0 where it has none.
+    ``stands`` is the page that stands for its group, 0 where it has none. Where it was news when it was found,
+    ``how`` says on what kind of page that was, and ``via`` which; otherwise they are empty.
     """
 
     id: int
@@ -57,6 +60,8 @@ class Known(NamedTuple):
     objections: tuple[str, ...]
     private: str
     stands: int
+    how: str = ""
+    via: str = ""
 
 
 class NewsView:
@@ -122,10 +127,10 @@ def _known(db: sqlite3.Connection, ids: Sequence[int]) -> dict[int, Known]:
 def _read(row: Sequence[Any]) -> Known:
     """A row of ``_KNOWN``; what is damaged in it is taken for nothing."""
     *values, links, file, offset, length = row[:12]
-    grp, canonical, marks, words, spam, objections, private, stands = row[12:]
+    grp, canonical, marks, words, spam, objections, private, stands, how, via = row[12:]
     place = Place(file, offset, length) if file is not None else None
     names = tuple(str(name) for name, _ in json.loads(objections)) if objections else ()
-    rest = (grp, canonical or "", marks or "", words or 0, spam or 0.0, names, private or "", stands)
+    rest = (grp, canonical or "", marks or "", words or 0, spam or 0.0, names, private or "", stands, how, via)
     return Known._make((*values, tuple(_links(links)), place, *rest))
 
 

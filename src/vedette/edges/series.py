@@ -24,6 +24,7 @@ SERIES: Mapping[str, Measure] = {
     "known": Measure("URLs known", "n"),
     "waiting": Measure("URLs that wait to be fetched", "n"),
     "coverage": Measure("coverage: pages kept, as a share of the known URLs that nothing refuses", "share"),
+    "current_share": Measure("current: share of pages that are still as they were fetched, by estimate", "share"),
     "checked_in_time": Measure("checked in time: share of fetched URLs whose next fetch is not overdue", "share"),
     "median_age_s": Measure("median time since the pages in the index were last fetched", "s"),
     "price": Measure("price: what a fetch of a known page must be worth; 1 is an ordinary change had for a day", "n"),

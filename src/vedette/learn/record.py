@@ -16,6 +16,7 @@ EventKind = Literal["view", "click"]
 Via = Literal["page", "api", "mcp"]
 
 LONGEST_QUERY = 2000
+LONGEST_REASON = 200
 MOST_SHOWN = 100
 
 # One encoder for all: making one for each record would take as long as a third of its work.
@@ -25,7 +26,8 @@ _ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 class Shown(NamedTuple):
     """A result as it was shown: its page, its place (counted from 1), and what spoke for it.
 
-    ``features`` are pairs of a feature's name and its value; those that counted nothing are left out.
+    ``features`` are pairs of a feature's name and its value; those that counted nothing are left out. Where something
+    else than these put it there, ``reason`` says so in the words that were shown: pinned, or moved down.
     """
 
     page: int
@@ -33,6 +35,7 @@ class Shown(NamedTuple):
     score: float
     propensity: float = 1.0
     features: tuple[tuple[str, float], ...] = ()
+    reason: str = ""
 
 
 class SlateRecord(NamedTuple):
@@ -132,9 +135,9 @@ def _slate(fields: list[Any]) -> SlateRecord | None:
     )
 
 
-def _shown(page: Any, position: Any, score: Any, propensity: Any, features: Any) -> Shown:  # noqa: ANN401 - read from outside
+def _shown(page: Any, position: Any, score: Any, propensity: Any, features: Any, reason: Any = "") -> Shown:  # noqa: ANN401 - read from outside
     told = tuple((str(name), float(value)) for name, value in features)
-    return Shown(int(page), int(position), float(score), float(propensity), told)
+    return Shown(int(page), int(position), float(score), float(propensity), told, _text(reason)[:LONGEST_REASON])
 
 
 def _event(fields: list[Any]) -> Event | None:

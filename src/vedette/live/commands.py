@@ -6,18 +6,19 @@ with an ``error`` in words; it never ends the keeper.
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from vedette.config import override
 from vedette.discover.scope import refusal, site_of
 from vedette.edges.state import State
 from vedette.edges.url_store import Waits
-from vedette.errors import ConfigError, SiteError, VedetteError
+from vedette.errors import SiteError, VedetteError
 from vedette.facts import Refusal, origin_of
-from vedette.live.concealing import blocked_domains
 from vedette.live.orders import carry_out, changes_sites
-from vedette.live.settings import LiveSettings, rules_for
+from vedette.live.push_keeping import PushKeeping
+from vedette.live.push_promising import refuse_unkeepable
+from vedette.live.rules_kept import rules_of
+from vedette.live.settings import LiveSettings
 from vedette.ring.concealment import lies_in
 from vedette.ring.keep import Keeper
 from vedette.ring.ports import Fate, PageRow
@@ -26,12 +27,11 @@ from vedette.web.orders import AddSite, FetchNow, Order
 
 __all__ = ["Call", "Desk", "Verb", "numbers"]
 
-Verb = Literal["status", "stop", "explain", "fetch", "fetched", "hosts", "order", "set"]
+Verb = Literal["status", "stop", "explain", "fetch", "fetched", "hosts", "order", "push"]
 Reply = dict[str, object]
 
 RATE_OVER_S = 60.0
 RATE_STEP_S = 1.0
-SETTABLE = ("crawl.budget", "refresh.policy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ class Desk:
         self._keeper = keeper
         self._started_s = settings.clock.wall()
         self._pace = _Pace()
+        self.push = PushKeeping(settings, state, keeper, keeper.announced)
         self.stop_asked = False
         self.sites_changed = False
         self.recalled: tuple[str, ...] = ()
@@ -79,7 +80,7 @@ class Desk:
             "fetched": self._fetched,
             "hosts": self._hosts,
             "order": self._order,
-            "set": self._set,
+            "push": self.push.answer,
         }
 
     def answer(self, call: Call, now_s: float) -> Reply:
@@ -94,18 +95,10 @@ class Desk:
             return {"error": str(error)}
 
     def sites_are_new(self, now_s: float) -> None:
-        """The state's sites have changed: keeper and workers go by them from now on."""
-        rules = rules_for(self._settings, self._state.book.sites(), blocked_domains(self._state))
+        """The state's sites or settings have changed: keeper and workers go by them from now on."""
+        rules = rules_of(self._settings, self._state)
         self.recalled = self._keeper.ruled(rules, self._state.urls.names_with_work(), now_s)
         self.sites_changed = True
-
-    def _set(self, now_s: float, settings: dict[str, str]) -> Reply:
-        """Settings of the machine that hold from now on, without a restart; the next start reads its file again."""
-        if others := [name for name in settings if name not in SETTABLE]:
-            raise ConfigError(f"{others[0]} holds from the next start on; at once change {' and '.join(SETTABLE)}")
-        self._settings = replace(self._settings, config=override(self._settings.config, settings))
-        self.sites_are_new(now_s)
-        return {"policy": self._keeper.refreshing.policy, "budget_per_s": self._keeper.rules.budget_per_s}
 
     def _stop(self, _now_s: float) -> Reply:
         self.stop_asked = True
@@ -192,6 +185,7 @@ class Desk:
         is_of_sites = changes_sites(order, self._state)
         if isinstance(order, FetchNow):
             self._fetch(now_s, list(order.urls))
+        refuse_unkeepable(order, self._state, self._keeper.rules.delay_s)
         done = carry_out(order, self._state, now_s, who)
         if is_of_sites:
             self.sites_are_new(now_s)

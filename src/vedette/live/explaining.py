@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from vedette.discover.normalize import explain as steps_of
 from vedette.discover.normalize import normalize
+from vedette.discover.push_promises import promised_words
 from vedette.discover.scope import refusal, site_of
 from vedette.edges.book import SiteRow
 from vedette.edges.search_book import RuleRow
@@ -17,6 +18,7 @@ from vedette.edges.state_view import StateView, UrlRow, open_view
 from vedette.facts import Site, origin_of
 from vedette.fetch import robots_state
 from vedette.live.commands import Call
+from vedette.live.look_facts import look_facts
 from vedette.live.page_facts import held_facts, reading_facts, spared_facts
 from vedette.live.refresh_facts import refresh_facts
 from vedette.ring.concealment import lies_in
@@ -72,8 +74,9 @@ class _Facts(NamedTuple):
             "robots": _robots(url, site, view, self.now_s),
             "host": _host(url, live, view),
             "known": place,
-            "page": _page(url, page, refresh, self.schedule),
+            "page": _page(url, page, refresh, self.schedule, site),
             "refresh": refresh,
+            "look": look_facts(page.id, view, self.now_s) if page else None,
             **reading_facts(page, site, view, self.folder, self.now_s),
             "held": held_facts(known.id, place["why"], view) if known and place and place["why"] else None,
             "spared": spared_facts(url, site, view) if page is None else None,
@@ -157,7 +160,7 @@ def _standing(row: UrlRow, view: StateView) -> Told:
     return {"standing": "leased"} if view.is_leased(row.id) else {"standing": "waiting", "front": row.front}
 
 
-def _page(url: str, page: PageRow | None, refresh: Told | None, schedule: Schedule) -> Told | None:
+def _page(url: str, page: PageRow | None, refresh: Told | None, schedule: Schedule, site: Site | None) -> Told | None:
     if page is None:
         return None
     place = page.place
@@ -170,6 +173,7 @@ def _page(url: str, page: PageRow | None, refresh: Told | None, schedule: Schedu
         "bytes": page.body_bytes,
         "location": page.location,
         "due_s": page.due_s if isfinite(page.due_s) else None,
-        "rule": refresh["reason"] if refresh else schedule.reason(url, page),
+        "rule": (promised_words(site, url) if site else "")
+        or (refresh["reason"] if refresh else schedule.reason(url, page)),
         "archived": {"file": place.file, "offset": place.offset, "length": place.length} if place else None,
     }

@@ -31,6 +31,7 @@ from vedette.index.stored import Stored, pack, unpack
 from vedette.index.titles import called
 from vedette.index.watched_terms import NO_WORDS
 from vedette.live.gauging import Fetch, Gauge
+from vedette.live.watch_gathering import Gathering
 from vedette.ring.concealment import NOTHING_CONCEALED, Concealed
 from vedette.ring.indexing import Standing, left_out
 from vedette.ring.links import Links
@@ -60,6 +61,7 @@ class Builder:
         self.table = TableWriter(generation)
         self.book = IndexBook(generation)
         self.gauge = Gauge(self.table, gains)
+        self._gathering = Gathering(folder)
         self.pending = self.taken = 0
         self._earlier = earlier
         self._ruled: list[Site] = []
@@ -115,6 +117,7 @@ class Builder:
 
     def commit(self, seq: int) -> None:
         """What was taken can be found, and survives; news up to this number need not be told again."""
+        self._gathering.commit()
         self.table.flush()
         self._writer.commit()
         self.book.set_progress("seq", seq)
@@ -130,6 +133,7 @@ class Builder:
         self.table.close()
         self.book.close()
         self.gauge.close()
+        self._gathering.close()
         self._lock.close()
 
     def _left_out(self, page: Known, now_s: float) -> str:
@@ -156,6 +160,8 @@ class Builder:
 
     def _drop(self, id_: int, page: Known | None) -> None:
         fetch = Fetch(id_, page.fetched_s) if page is not None else None
+        if page is not None:
+            self._gathering.dropped(page, could_be_found=self.table.is_indexed(id_))
         if self.table.is_indexed(id_):
             if fetch is not None and fetch.fetched_s > self.table.rows[id_]["fetched_s"]:
                 self.gauge.fetched(fetch, self.gauge.words_of(id_), NO_WORDS, "gone")
@@ -193,6 +199,8 @@ class Builder:
         self._writer.put(document_of(entry, forms))
         self.book.know(print_, page.id)
         self.book.lead_nowhere(print_)
+        if blob:
+            self._gathering.put(page)
         if not page.private:
             named = self.book.name(((target, text) for target, text in links if target != print_), again=again)
             if fetch is not None:

@@ -27,10 +27,10 @@ from vedette.edges.warc import drop_tail
 from vedette.facts import Origin
 from vedette.fetch.robots_state import RobotsState, Standing
 from vedette.live.commands import Call, Desk
-from vedette.live.concealing import blocked_domains
 from vedette.live.gain_reading import new_gains
 from vedette.live.housekeeping import Chores
-from vedette.live.settings import LiveSettings, rules_for, schedule_for
+from vedette.live.rules_kept import rules_of
+from vedette.live.settings import LiveSettings, schedule_for
 from vedette.live.sparing import Sparing
 from vedette.ring.copies import LESSONS, Copies
 from vedette.ring.keep import Keeper
@@ -80,7 +80,7 @@ class KeeperProcess:
         self.clock = settings.clock
         self.state = state
         _name_sites(settings, state)
-        rules = rules_for(settings, state.book.sites(), blocked_domains(state))
+        rules = rules_of(settings, state)
         copies = Copies(state.bands, state.book, state.urls, state.book.life(LESSONS) or "")
         self.keeper = Keeper(rules, state.urls, state.book, schedule_for(settings), copies, settings.workers)
         self.desk = Desk(settings, state, self.keeper)
@@ -120,6 +120,7 @@ class KeeperProcess:
         (self.settings.folder / SOCKET).unlink(missing_ok=True)
         self._resolver.close()
         self._poll.close()
+        self.keeper.refreshing.looking.keep(self.clock.now())
         self._write()
         self._keep_lessons()
         self._housekeeping.close()
@@ -257,6 +258,7 @@ class KeeperProcess:
         self.state.book.set_life("clock_s", repr(self.clock.now()))
         self.keeper.gained(new_gains(self.state.book, self.settings.folder), self.clock.now())
         self.keeper.renewed(self.clock.now())
+        self.desk.push.step(self.clock.now())
         self._dismiss_silent(wall_s)
         if wall_s - self._learned_s >= LEARNED_EVERY_S:
             self._learned_s = wall_s

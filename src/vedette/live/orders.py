@@ -8,7 +8,9 @@ from vedette.edges.operator_book import Action
 from vedette.edges.state import State
 from vedette.errors import UsageError
 from vedette.live.search_orders import SearchOrder, carry_out_search
+from vedette.live.setting_orders import carry_out_setting
 from vedette.live.site_orders import SiteOrder, carry_out_site
+from vedette.live.watch_orders import WatchOrder, carry_out_watch
 from vedette.web.orders import (
     CloseSession,
     Dismiss,
@@ -18,6 +20,7 @@ from vedette.web.orders import (
     Offer,
     OpenSession,
     Order,
+    SetMachine,
     Undo,
     order_as_json,
     order_of_json,
@@ -45,7 +48,7 @@ def changes_sites(order: Order, state: State) -> bool:
     if isinstance(order, Undo):
         row = state.book.action(order.action)
         return row is not None and any(changes_sites(order_of_json(one), state) for one in row.action.undo)
-    return isinstance(order, SiteOrder) or bool(getattr(order, "rules", ()))
+    return isinstance(order, SiteOrder | SetMachine) or bool(getattr(order, "rules", ()))
 
 
 def _changed(order: Order, state: State, now_s: float) -> tuple[str, tuple[Order, ...]]:
@@ -54,12 +57,17 @@ def _changed(order: Order, state: State, now_s: float) -> tuple[str, tuple[Order
         return carry_out_site(order, state, now_s)
     if isinstance(order, SearchOrder):
         return carry_out_search(order, state, now_s)
-    if isinstance(order, Dismiss):
-        state.book.dismiss_stranger(order.host)
-        return f"not offered as a site any more: {order.host}", (Offer(order.host),)
-    if isinstance(order, Offer):
-        state.book.offer_stranger(order.host)
-        return f"offered as a site again: {order.host}", (Dismiss(order.host),)
+    if isinstance(order, SetMachine):
+        return carry_out_setting(order, state)
+    if isinstance(order, WatchOrder):
+        return carry_out_watch(order, state, now_s)
+    if isinstance(order, Dismiss | Offer):
+        return _offered(order, state)
+    return _for_good(order, state)
+
+
+def _for_good(order: Order, state: State) -> tuple[str, tuple[Order, ...]]:
+    """What cannot be taken back."""
     if isinstance(order, NewToken):
         first = "made the operator's first token"
         words = (
@@ -73,6 +81,14 @@ def _changed(order: Order, state: State, now_s: float) -> tuple[str, tuple[Order
         more = f" and {len(order.urls) - 1} more" if len(order.urls) > 1 else ""
         return f"asked for {order.urls[0]}{more} to be fetched now", ()
     raise UsageError("this order is not known here: restart vedette, which is older than whoever orders")
+
+
+def _offered(order: Dismiss | Offer, state: State) -> tuple[str, tuple[Order, ...]]:
+    if isinstance(order, Dismiss):
+        state.book.dismiss_stranger(order.host)
+        return f"not offered as a site any more: {order.host}", (Offer(order.host),)
+    state.book.offer_stranger(order.host)
+    return f"offered as a site again: {order.host}", (Dismiss(order.host),)
 
 
 def _session(order: OpenSession | CloseSession, state: State, now_s: float, who: str) -> Done:

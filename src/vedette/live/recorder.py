@@ -17,6 +17,7 @@ from vedette.edges.record_book import RecordBook
 from vedette.edges.slate_log import drop_salts
 from vedette.errors import StoreCorrupt, StoreError
 from vedette.live.commands import Call
+from vedette.live.refresh_watch import current_share
 from vedette.live.settings import LiveSettings
 from vedette.live.sparing import Sparing
 from vedette.live.supervisor import ask_keeper
@@ -57,7 +58,7 @@ class Sampler:
             found = sizes(self._folder)
             started_s = time.monotonic()
             if started_s >= self._in_full.next_s:
-                found |= crawl_in_full(self._folder, now_s)
+                found |= crawl_in_full(self._folder, now_s) | current_share(self._folder, now_s)
                 self._in_full.did(started_s, time.monotonic())
         except (StoreError, OSError):
             return {}

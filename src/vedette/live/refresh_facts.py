@@ -30,7 +30,14 @@ def refresh_facts(id_: int, site: Site | None, view: StateView, now_s: float) ->
     if not looks or policy is None:
         return None
     asked = Refreshing(Rules(refresh=policy), view.book).asked_of(looks[0], now_s)
-    return _told(looks[0], asked, site) if asked is not None else None
+    return _told(looks[0], asked, site) | _signalled(looks[0], view) if asked is not None else None
+
+
+def _signalled(look: Look, view: StateView) -> Told:
+    """What said since the last fetch that the page has changed, and of when; None where nothing did."""
+    signal = view.book.signal_of(look.page.id)
+    at_s, kind = signal if signal is not None and signal[0] > look.page.fetched_s else (None, None)
+    return {"signal": kind, "signal_s": at_s}
 
 
 def _told(look: Look, asked: Asked, site: Site | None) -> Told:

@@ -24,7 +24,7 @@ from vedette.ring.refreshing import Asked, Refreshing, policy_kept
 from vedette.ring.schedule import Schedule
 from vedette.web.console.watch_ports import DuePage, Refresh, Tenth
 
-__all__ = ["GainSums", "look_at_refresh"]
+__all__ = ["GainSums", "current_share", "look_at_refresh"]
 
 SOON = 20
 SAMPLED = 300
@@ -56,6 +56,20 @@ def look_at_refresh(folder: Path, schedule: Schedule, now_s: float) -> Refresh:
             judged=len(chances),
             soon=seen.soon(),
         )
+
+
+def current_share(folder: Path, now_s: float) -> dict[str, float]:
+    """How many pages are still as they were fetched, by estimate, under the name of its series; nothing before any is.
+
+    Judged is a sample, so that it costs the same however many there are.
+    """
+    if not (folder / "state.db").exists():
+        return {}
+    with read_state(folder) as db:
+        book = StateBook(db)
+        policy = policy_kept(book)
+        chances = _Seen(db, book, None, Schedule(), now_s).chances(policy) if policy is not None else np.zeros(0)
+    return {"current_share": 1.0 - float(chances.mean())} if len(chances) else {}
 
 
 class _Seen:

@@ -3,12 +3,15 @@
 import os
 
 from vedette.edges.slate_log import SlateLog, day_salt
+from vedette.live.new_pages import FolderNewPages
 from vedette.live.operating import FolderOperator
+from vedette.live.push_desk import FolderPush
 from vedette.live.reports import FolderReports
 from vedette.live.search_orders import key_of
 from vedette.live.searching import FolderSearch
 from vedette.live.settings import LiveSettings
 from vedette.live.site_desk import FolderSiteDesk
+from vedette.live.watch_desk import FolderWatchDesk
 from vedette.live.watching import FolderWatch
 from vedette.web.app import make_app
 from vedette.web.console.routes import ConsoleParts
@@ -41,10 +44,19 @@ def run_server(settings: LiveSettings) -> int:
         keep_days=serve.keep_slates_days,
     )
     watch = FolderWatch(folder, settings.clock, settings.config)
-    console = ConsoleParts(operator, watch, FolderSiteDesk(settings), reports=FolderReports(folder))
+    console = ConsoleParts(
+        operator,
+        watch,
+        FolderSiteDesk(settings),
+        reports=FolderReports(folder),
+        watches=FolderWatchDesk(settings),
+        push=FolderPush(folder, serve.public_url),
+    )
 
     def keys() -> list[Key]:
         return [key_of(row) for row in search.reader_keys()]
 
-    run_app(make_app(search, serve, look, keys, recording=recording, console=console), settings.listener)
+    news = FolderNewPages(folder)
+    app = make_app(search, serve, look, keys, recording=recording, console=console, news=news)
+    run_app(app, settings.listener, serve.trusted_proxies)
     return 0

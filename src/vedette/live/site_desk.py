@@ -11,6 +11,7 @@ from vedette.edges.post import Gone
 from vedette.edges.site_view import SiteView, open_site_view
 from vedette.edges.state_view import SiteCount
 from vedette.edges.stranger_book import left_out
+from vedette.edges.url_list import UrlPage, Which, open_url_list
 from vedette.errors import StoreError
 from vedette.facts import Site, origin_of, partition_of
 from vedette.live.commands import Call
@@ -95,6 +96,11 @@ class FolderSiteDesk:
             found = self._scout.look(site, asked_s, may_ask=may_ask)
         warnings = warnings_of(site, others, rules, found, self._settings)
         return SiteLook(origin.host, addresses_in_words(found[0]), found[1], warnings)
+
+    def urls(self, which: Which, after: int, most: int) -> UrlPage:
+        """The URLs behind a count, from an id on; so many at most."""
+        with open_url_list(self._folder) as urls:
+            return urls.page(which, after, most)
 
     def leaving(self, start: str) -> Leaving:
         """What would go with a site: what it takes and no other site does."""

@@ -15,6 +15,7 @@ from vedette.edges.state_view import StateView
 from vedette.errors import SiteError
 from vedette.facts import Overrule, Refusal, Site, origin_of, partition_of
 from vedette.live.looking_again import reindex, wait_again
+from vedette.live.push_promising import refuse_unkeepable
 from vedette.web.orders import AddSite, ImportSites, Order, PauseSite, RemoveSite, SetSite
 
 __all__ = ["SiteOrder", "carry_out_site"]
@@ -28,6 +29,7 @@ SiteOrder = AddSite | SetSite | PauseSite | RemoveSite | ImportSites
 
 def carry_out_site(order: SiteOrder, state: State, now_s: float) -> tuple[str, tuple[Order, ...]]:
     """Write it into the state; what was done, in one line, and the orders that take it back."""
+    refuse_unkeepable(order, state)
     rows = {row.site.start: row for row in state.book.sites()}
     inverse = _inverse(order, rows)
     if isinstance(order, AddSite):

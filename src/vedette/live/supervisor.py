@@ -1,4 +1,4 @@
-"""The supervised tree: one keeper, some workers, an indexer, perhaps servers with a recorder. Dead ones start again.
+"""The supervised tree: keeper, workers, indexer, perhaps herald, recorder and servers. Dead ones start again.
 
 The end of the parent ends them all.
 
@@ -80,8 +80,11 @@ class Tree:
             for number in range(settings.workers)
         ]
         self._children.append(_Child("indexer", lambda: _index(settings), ends_by_signal=True))
+        if settings.forever:  # a crawl that ends finds nothing but what is new here
+            self._children.append(_Child("herald", lambda: _tell(settings), ends_by_signal=True))
         if settings.listener is not None:
             self._children.append(_Child("recorder", lambda: _record(settings), ends_by_signal=True))
+            self._children.append(_Child("push", lambda: _push(settings), ends_by_signal=True))
             self._children += self._servers(settings, settings.listener)
         self.tend()
 
@@ -214,6 +217,18 @@ def _record(settings: LiveSettings) -> int:
     from vedette.live.recorder import run_recorder  # so is what people did with results
 
     return run_recorder(settings)
+
+
+def _tell(settings: LiveSettings) -> int:
+    from vedette.live.herald import run_herald  # so is what goes out to those who watch
+
+    return run_herald(settings)
+
+
+def _push(settings: LiveSettings) -> int:
+    from vedette.live.push_process import run_push  # so is what hubs are asked
+
+    return run_push(settings)
 
 
 def _serve(settings: LiveSettings, counts: str) -> int:

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vedette.config import Config
+from vedette.config import Config, format_rate
+from vedette.edges.book import StateBook
 from vedette.edges.clock import Clock
 from vedette.edges.measures import sizes
 from vedette.edges.post import Gone
@@ -18,11 +19,12 @@ from vedette.errors import StoreError
 from vedette.learn.workload import Drift, Workload, learned_from
 from vedette.live.commands import Call, Verb
 from vedette.live.refresh_watch import GainSums, look_at_refresh
+from vedette.live.setting_orders import chosen_settings, with_chosen
 from vedette.live.sparing import Kept
 from vedette.live.supervisor import ask_keeper
 from vedette.refresh.policies.fixed import Fixed
 from vedette.ring.schedule import Schedule
-from vedette.web.console.watch_ports import Crawl, HostLine, Hosts, Part, Refresh, Searched, Storage
+from vedette.web.console.watch_ports import Crawl, HostLine, Hosts, Machine, Part, Refresh, Searched, Storage
 
 __all__ = ["FolderWatch"]
 
@@ -51,7 +53,7 @@ class FolderWatch:
         self._record = RecordView(folder)
         self._crawl, self._hosts = Kept[Crawl](QUICK_S), Kept[Hosts](QUICK_S)
         self._storage, self._latest = Kept[Storage](SLOW_S), Kept[Mapping[str, float]](QUICK_S)
-        self._workload = Kept[Workload](SLOW_S)
+        self._workload, self._left_out = Kept[Workload](SLOW_S), Kept[Mapping[str, int]](SLOW_S)
         self._refresh, self._gains = Kept[Refresh](SLOW_S), GainSums(folder)
         self._searched: dict[float, Kept[Searched]] = {}
 
@@ -67,6 +69,16 @@ class FolderWatch:
         """How refreshing stands, whether or not a keeper runs."""
         return self._refresh.get(self._look_at_refresh)
 
+    def machine(self) -> Machine:
+        """What is set now, by state and configuration; read anew each time, since whoever changed it looks at it."""
+        try:
+            with read_state(self._folder) as db:
+                book = StateBook(db)
+                config, chosen = with_chosen(self._config, book), chosen_settings(book)
+        except StoreError:
+            config, chosen = self._config, {}
+        return Machine(config.refresh.policy, format_rate(config.crawl.budget), tuple(chosen))
+
     def gains(self, since_s: float) -> list[tuple[float, float]]:
         """What fetches of known pages brought, over some minutes each."""
         return self._gains.since(since_s, self._clock.now())
@@ -77,6 +89,10 @@ class FolderWatch:
             self._searched.clear()
         kept = self._searched.setdefault(span_s, Kept[Searched](SLOW_S))
         return kept.get(lambda: self._look_at_searches(span_s))
+
+    def left_out(self) -> Mapping[str, int]:
+        """What was told in the last day and counts as no person's, by why."""
+        return self._left_out.get(self._look_at_doubts)
 
     def storage(self) -> Storage:
         """What takes room."""
@@ -100,20 +116,22 @@ class FolderWatch:
     # looking
 
     def _ask(self, verb: Verb, **arguments: object) -> dict[str, Any] | None:
-        """What the keeper answers; None where there is none, or it has no time."""
+        """What the keeper answers: None where there is none, nothing where it has no time."""
         try:
             reply = ask_keeper(self._folder, Call(verb, arguments), KEEPER_PATIENCE_S)
-        except (OSError, Gone):
+        except OSError:
             return None
+        except Gone:
+            return {}
         return None if "error" in reply else reply
 
     def _look_at_crawl(self) -> Crawl:
         sites, unindexed = self._counts()
         told = self._ask("status")
-        if told is None:
+        if not told:
             latest = self.latest()
             known, waiting = (int(latest.get(name, 0)) for name in ("known", "waiting"))
-            return Crawl(sites=sites, known=known, waiting=waiting, unindexed=unindexed)
+            return Crawl(is_busy=told is not None, sites=sites, known=known, waiting=waiting, unindexed=unindexed)
         return Crawl(
             is_running=True,
             sites=sites,
@@ -142,7 +160,7 @@ class FolderWatch:
 
     def _look_at_hosts(self) -> Hosts:
         told = self._ask("hosts", most=MOST_HOSTS)
-        if told is None:
+        if not told:
             return Hosts()
         return Hosts(tuple(HostLine(**row) for row in told["hosts"]), told["total"])
 
@@ -164,6 +182,12 @@ class FolderWatch:
             workload.drift(now_s),
         )
 
+    def _look_at_doubts(self) -> Mapping[str, int]:
+        try:
+            return self._record.totals(self._clock.now() - DAY_S).doubted
+        except StoreError:
+            return {}
+
     def _look_at_record(self) -> dict[str, float]:
         try:
             return dict(self._record.latest())
@@ -179,9 +203,8 @@ class FolderWatch:
 
     def _read_off(self) -> dict[str, float]:
         """Only what there is: a number without a value would say 0, which is wrong."""
-        current, gains = self.refresh().current, self.gains(self._clock.now() - DAY_S)
-        found = {} if current is None else {"current_share": current}
-        return found | ({"gain_day": sum(gain for _, gain in gains)} if gains else {})
+        gains = self.gains(self._clock.now() - DAY_S)
+        return {"gain_day": sum(gain for _, gain in gains)} if gains else {}
 
     def _look_at_disk(self) -> Storage:
         found, store = sizes(self._folder), self._config.store

@@ -119,8 +119,10 @@ def _judged(old: Kept, new: Kept, turned: Turn, judged_by: JudgedBy) -> tuple[bo
     if judged_by == "links":
         changed = old.links_print != new.links_print
         return changed, "links changed" if changed else "the same links"
-    name = "text" if judged_by == "text" else "main text"
-    same = old.text_print == new.text_print if judged_by == "text" else old.main_print == new.main_print
+    # The rule may be younger than the version that is kept: of what was not looked at then, the main text speaks.
+    by_text = judged_by == "text" and bool(old.text_print)
+    name = "text" if by_text else "main text"
+    same = old.text_print == new.text_print if by_text else old.main_print == new.main_print
     if same:
         return False, f"the {name} has the same words"
     if turned.boxes and not turned.steady:

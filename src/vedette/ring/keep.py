@@ -24,6 +24,8 @@ from vedette.ring.fates import Fates
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost, Named, Order, Rules, Tally
 from vedette.ring.links import spelt
+from vedette.ring.looks import Looks
+from vedette.ring.newness import Newness
 from vedette.ring.orders import Errand, Fetched, HostNews, Orders, Report, Result, Silent
 from vedette.ring.ports import Book, Gained, HostRow, Urls
 from vedette.ring.refreshing import Refreshing
@@ -49,10 +51,12 @@ class Keeper:
         self.copies = copies
         self.thrift = Thrift(lambda: copies.learned)
         self._hosts = Hosts(rules, urls, workers)
+        self._newness = Newness(self._hosts, urls, book)
         self._fates = Fates(urls, book, schedule, self.tally)
         self._chooser = Chooser(self._hosts, urls, book, self._fates, self.thrift, schedule.witness)
         self._robots = RobotsErrands(self._hosts, book, self._sitemaps)
         self.refreshing = Refreshing(rules, book, schedule.seed, schedule.witness)
+        self._looks = Looks(self._hosts, urls, book, self.refreshing)
         self._answers = Answers(self._hosts, urls, book, schedule, self.refreshing, copies, self.thrift, self.sited)
 
     @property
@@ -85,16 +89,19 @@ class Keeper:
         ends = list(accumulate(len(urls) for urls, _ in named))
         fresh = [
             named[bisect_right(ends, place)][1]._replace(url=everything[place])
-            for place in self.urls.unknown(everything)
+            for place in self._unknown(everything, [one.again for urls, one in named for _ in urls])
         ]
         if not fresh:
             return 0
+        self._looks.found(fresh)
         origins = [origin_of(one.url) for one in fresh]
         ids = self.urls.host_ids([origin.host for origin in origins])
         new = self.urls.add(self._chooser.told(fresh, ids), now_s).tolist()
-        if any(one.hops for one in fresh):
+        if any(one.hops for one in fresh) or self._newness.is_likely(ids, now_s):
             found = dict(zip(self.urls.find([one.url for one in fresh]).tolist(), fresh, strict=True))
             self._fates.hops.update({id_: found[id_].hops for id_ in new if found[id_].hops})
+            hosts = {one.url: host for one, host in zip(fresh, ids, strict=True)}
+            self._newness.found({id_: found[id_] for id_ in new}, hosts, now_s)
         for one in fresh:
             self.thrift.found(one.url, one.source, is_named=one.vouched)
         for origin, id_ in dict(zip(origins, ids, strict=True)).items():
@@ -103,6 +110,20 @@ class Keeper:
             host.paused_s = 0.0
             self._hosts.enqueue(host)
         return len(new)
+
+    def _unknown(self, urls: Sequence[str], again: Sequence[bool]) -> list[int]:
+        """The places of those that are unknown. What a page links to is counted once, not each time it is fetched."""
+        if not any(again):
+            return self.urls.unknown(urls)
+        counted = [place for place, is_again in enumerate(again) if not is_again]
+        others = [place for place, is_again in enumerate(again) if is_again]
+        unknown = [counted[place] for place in self.urls.unknown([urls[place] for place in counted])]
+        ids = self.urls.find([urls[place] for place in others]).tolist()
+        return sorted(unknown + [place for place, id_ in zip(others, ids, strict=True) if not id_])
+
+    def announced(self, urls: Sequence[str], named: Named, now_s: float) -> int:
+        """URLs that a source named which was not fetched: it was pushed here, or pinged. How many were unseen."""
+        return self._named([(urls, named)], now_s)
 
     def wish(self, urls: Sequence[str], now_s: float) -> list[int]:
         """Somebody waits for these URLs, each in its site's spelling: they come next when their host may be asked."""
@@ -235,11 +256,17 @@ class Keeper:
             self._returned(errand, worker)
         for result in report.results:
             self._result(result, worker)
-        self._named(self._answers.keep(worker), max((result.ended_s for result in report.results), default=0.0))
+        began_s = min((result.started_s for result in report.results), default=0.0)
+        ended_s = max((result.ended_s for result in report.results), default=0.0)
+        self._named(self._answers.keep(worker), ended_s)
+        if self.rules.recrawl:
+            self._looks.ended(report.results, ended_s)
         ended = (*report.returned, *(result.errand for result in report.results))
         for name in dict.fromkeys(errand.host for errand in ended):
             self._release(self.hosts[name])
             self._hosts.enqueue(self.hosts[name])
+            if report.results:
+                self._newness.heard(self.hosts[name], began_s, ended_s)
 
     def _heard(self, news: HostNews, worker: int) -> KeptHost:
         host = self.hosts[news.name]

@@ -9,6 +9,7 @@ from vedette.fetch.connect import Detour
 from vedette.fetch.guard import is_public
 from vedette.order.fronts import OrderName
 from vedette.ring.orders import Errand, Orders
+from vedette.ring.ports import Way
 from vedette.ring.refresh_names import PREFERRED
 
 __all__ = ["KeptHost", "Named", "Order", "Rules", "Tally"]
@@ -107,6 +108,7 @@ class Named(NamedTuple):
     """A URL that somebody named: links from a start, redirects on the way, and its front queue where that is told.
 
     ``source`` is the page on which it stood, none where the operator named it; ``vouched`` where that is a list.
+    ``found`` says what may make it news, ``again`` that its source was fetched before.
     """
 
     url: str
@@ -115,6 +117,8 @@ class Named(NamedTuple):
     front: int | None = None
     source: str | None = None
     vouched: bool = False
+    found: Way | None = None
+    again: bool = False
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ import numpy as np
 from vedette.decide import Floats
 from vedette.fetch.header_dates import seconds_of
 from vedette.refresh.known import Known
+from vedette.ring.fetch_cost import FetchCost
 from vedette.ring.group_rows import Picked
 from vedette.ring.orders import Fetched
 from vedette.ring.ports import Look, PageRow, Remembered
@@ -17,13 +18,20 @@ from vedette.ring.schedule import has_changed, is_good, status_after
 __all__ = ["Came", "known_by_answers", "known_by_looks", "until_before"]
 
 
+NOT_MODIFIED = 304
+
+
 class Came(NamedTuple):
-    """An answer for a page, with what was known of it; ``is_known`` where the policy remembers the page."""
+    """An answer for a page, with what was known of it; ``is_known`` where the policy remembers the page.
+
+    ``links`` is how often pages have named it by now.
+    """
 
     result: Fetched
     earlier: PageRow | None
     kept: Remembered
     is_known: bool
+    links: int | None = None
 
     @property
     def is_gone(self) -> bool:
@@ -44,7 +52,14 @@ class Came(NamedTuple):
             share=content.change.share if content and content.change else None,
             before_s=None if self.is_first or self.earlier is None else self.earlier.fetched_s,
             gain=None,
+            links=kept.links if self.links is None else self.links,
         )
+
+    @property
+    def body_bytes(self) -> int:
+        """How large the page is; where nothing was sent, as it was."""
+        known = self.earlier is not None and self.result.status == NOT_MODIFIED
+        return self.earlier.body_bytes if known and self.earlier is not None else self.result.body_bytes
 
     @property
     def modified_s(self) -> float:
@@ -54,7 +69,7 @@ class Came(NamedTuple):
         return said_s if said_s is not None else _seconds(self.result.header("last-modified"))
 
 
-def known_by_answers(came: Sequence[Came], picked: Picked) -> Known:
+def known_by_answers(came: Sequence[Came], picked: Picked, cost: FetchCost) -> Known:
     """The batch of pages that were just fetched."""
     batch = Known(
         place=np.arange(len(came)),
@@ -65,11 +80,12 @@ def known_by_answers(came: Sequence[Came], picked: Picked) -> Known:
         section=picked.section,
         site=picked.site,
         gone=np.array([one.is_gone for one in came], np.bool_),
+        cost=cost.of([one.body_bytes for one in came]),
     )
     return _told(batch, [one.remembered for one in came])
 
 
-def known_by_looks(looks: Sequence[Look], picked: Picked) -> Known:
+def known_by_looks(looks: Sequence[Look], picked: Picked, cost: FetchCost) -> Known:
     """The batch of pages at hand, as their latest fetch left them."""
     first = np.array([look.kept.before_s is None for look in looks], np.bool_)
     batch = Known(
@@ -80,6 +96,7 @@ def known_by_looks(looks: Sequence[Look], picked: Picked) -> Known:
         modified_s=np.array([_seconds(look.page.last_modified) for look in looks]),
         section=picked.section,
         site=picked.site,
+        cost=cost.of([look.page.body_bytes for look in looks]),
     )
     return _told(batch, [look.kept for look in looks])
 
@@ -98,6 +115,8 @@ def _told(batch: Known, kept: Sequence[Remembered]) -> Known:
         share=_column([one.share for one in kept]),
         born_s=_column([one.found_s for one in kept]),
         words=_column([one.words for one in kept]),
+        links=_column([one.links for one in kept]),
+        signal_s=_column([one.signal_s for one in kept]),
     )
 
 

@@ -151,7 +151,8 @@ class Stop:
 class Fetched(NamedTuple):
     """An answer, read: what the keeper needs to decide, and where the rest is archived.
 
-    ``strangers`` are hosts that no site takes and that a page which is fetched for the first time links to.
+    ``strangers`` are hosts that no site takes and that a page which is fetched for the first time links to. ``dates``
+    are when the pages behind the links changed, as far as a sitemap or feed says so; none at all where it never does.
     """
 
     errand: Errand
@@ -162,6 +163,7 @@ class Fetched(NamedTuple):
     kind: Kind = "other"
     title: str = ""
     links: tuple[str, ...] = ()
+    dates: tuple[float | None, ...] = ()
     sources: tuple[str, ...] = ()
     location: str | None = None
     body_bytes: int = 0

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ __all__ = [
     "ContentRow",
     "Due",
     "Fate",
+    "Find",
+    "FirstCrawl",
     "Gained",
     "HostRow",
     "Ids",
@@ -27,16 +29,20 @@ __all__ = [
     "Outlinks",
     "PageRow",
     "Remembered",
+    "Signal",
+    "SignalKind",
     "StrangerLink",
     "Told",
     "UrlCounts",
     "Urls",
+    "Way",
 ]
 
 
 Ids = npt.NDArray[np.uint32]
 Outlinks = tuple[Sequence[str], Sequence[str]]
 """URLs, and what the page calls each; no names at all where nobody knows them."""
+SignalKind = Literal["sitemap", "feed", "ping"]
 
 
 class Fate(IntEnum):
@@ -155,7 +161,8 @@ class Remembered(NamedTuple):
     """What refreshing a page goes by, besides its row: facts, what its latest fetch brought, and a policy's memory.
 
     ``before_s`` is when the fetch before the latest was made, None where the latest was the first; ``memory`` is empty
-    where no policy remembers anything. ``gain`` and ``views`` are None where they were not measured.
+    where no policy remembers anything. ``gain`` and ``views`` are None where they were not measured. ``links`` is how
+    often pages named it, ``signal_s`` when something last said that it has changed.
     """
 
     id: int
@@ -165,6 +172,8 @@ class Remembered(NamedTuple):
     before_s: float | None = None
     gain: float | None = None
     views: float | None = None
+    links: int | None = None
+    signal_s: float | None = None
     memory: bytes = b""
 
 
@@ -188,6 +197,14 @@ class Gained(NamedTuple):
     views: float | None
 
 
+class Signal(NamedTuple):
+    """Something said that a page, by its id, changed at a time."""
+
+    page: int
+    at_s: float
+    kind: SignalKind
+
+
 class HostRow(NamedTuple):
     """What was last known of a host's pauses."""
 
@@ -203,6 +220,38 @@ class StrangerLink(NamedTuple):
     host: str
     page: str
     at_s: float
+
+
+class Way(NamedTuple):
+    """How a URL was come upon: the page that named it, what kind of page that is, and when that was looked at before.
+
+    ``before_s`` is None where the page was seen for the first time.
+    """
+
+    source: int
+    how: str
+    before_s: float | None = None
+
+
+class Find(NamedTuple):
+    """A URL that nobody here had seen, and that was new where it was found: on which page, and of what kind that is.
+
+    ``steps`` counts pages from one that was looked at again: 0 for a link on it, 1 for a link on a page found there.
+    """
+
+    id: int
+    source: int
+    how: str
+    steps: int
+
+
+class FirstCrawl(NamedTuple):
+    """How a host's first crawl goes: by which rules (a number), since when these hold, and whether it is over."""
+
+    host: int
+    rules: int
+    since_s: float
+    over: bool = False
 
 
 class ContentRow(NamedTuple):
@@ -292,6 +341,15 @@ class Book(Protocol):
     def looks_after(self, id_: int, most: int) -> Sequence[Look]:
         """The next so many pages after an id that can be had: their answer was good, and nothing is noted of them."""
 
+    def signal(self, signals: Sequence[Signal]) -> Sequence[int]:
+        """Something said that pages have changed; the ids of those of which that is news: it was after their fetch."""
+
+    def gone(self, ids: Sequence[int]) -> Sequence[Look]:
+        """Those of these URLs whose latest answer was that there is no page, or that it has moved."""
+
+    def links_of(self, id_: int) -> Sequence[str]:
+        """Where a page's links lead, as it was last kept."""
+
     def keep_remembered(self, rows: Sequence[Remembered]) -> None:
         """What is remembered of pages from now on."""
 
@@ -309,6 +367,18 @@ class Book(Protocol):
 
     def drop_groups(self) -> None:
         """Nothing is, from now on."""
+
+    def finds(self, ids: Sequence[int]) -> Mapping[int, Find]:
+        """Those of these URLs that were news."""
+
+    def keep_finds(self, finds: Sequence[Find]) -> None:
+        """URLs that are news."""
+
+    def first_crawls(self) -> Sequence[FirstCrawl]:
+        """How the first crawls of all hosts go."""
+
+    def keep_first_crawls(self, rows: Sequence[FirstCrawl]) -> None:
+        """How some of them go from now on."""
 
     def life(self, what: str) -> str | None:
         """A fact about the whole."""

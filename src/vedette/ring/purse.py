@@ -73,7 +73,7 @@ class Purse:
         """A price that was worked out by looking at pages."""
         return replace(self, price=price, is_settled=settled)
 
-    def target(self, budget_per_s: float, pages: int) -> float:
+    def target(self, budget_per_s: float, pages: float) -> float:
         """How many refreshes there should be in a second."""
         if not budget_per_s > 0:
             return pages / DEFAULT_SPAN_S
@@ -81,13 +81,13 @@ class Purse:
         left = max(budget_per_s - others, FLOOR * budget_per_s)
         return min(left, pages / SHORTEST_SPAN_S)
 
-    def due_move(self, budget_per_s: float, pages: int) -> bool:
+    def due_move(self, budget_per_s: float, pages: float) -> bool:
         """Whether enough was seen to move the price."""
         if self.span_s < MOVE_EVERY_S:
             return False
         return self.span_s * self.target(budget_per_s, pages) >= ENOUGH or self.span_s >= LONGEST_WAIT_S
 
-    def moved(self, budget_per_s: float, pages: int) -> "Purse":
+    def moved(self, budget_per_s: float, pages: float) -> "Purse":
         """The price after what was spent, and counts that begin anew."""
         begun = replace(self, span_s=0.0, refreshes=0, others=0)
         if self.price is None:

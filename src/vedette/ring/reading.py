@@ -1,10 +1,10 @@
 """From an answer to a result: what kind of thing came, what it says, where its links lead, whether it changed."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import xxhash
 
-from vedette.discover.feeds import is_feed, read_feed
+from vedette.discover.feeds import FeedEntry, is_feed, read_feed
 from vedette.discover.normalize import resolve
 from vedette.discover.sitemaps import is_sitemap, read_sitemap
 from vedette.facts import Answer, Headers, NoAnswer, Outcome
@@ -23,6 +23,7 @@ __all__ = ["document_of", "read_document", "read_outcome", "redirect_of"]
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # So much of a page is read: what lies behind it is archived all the same. A hostile page costs seconds at worst.
 READ_BYTES = 2 << 20
+Dated = tuple[str, float | None]
 KEPT_HEADERS = frozenset(
     {"cache-control", "content-type", "date", "etag", "last-modified", "location", "retry-after", "x-robots-tag"}
 )
@@ -85,22 +86,41 @@ def _read(told: Fetched, answer: Answer, links: Links) -> Fetched:
     if is_html(content_type, answer.body):
         return _page(told, answer, content_type, links)
     kind, title, found, sources = _listed(answer, content_type)
+    dated = _dated(found, answer.url, links)
     return told._replace(
-        kind=kind, title=title, links=links.within(found, answer.url), sources=links.within(sources, answer.url)
+        kind=kind,
+        title=title,
+        links=tuple(dated),
+        dates=tuple(dated.values()) if any(at_s is not None for at_s in dated.values()) else (),
+        sources=links.within(sources, answer.url),
     )
 
 
-def _listed(answer: Answer, content_type: str) -> tuple[Kind, str, Iterable[str], Iterable[str]]:
-    """Kind, title, links to pages, and links to further sitemaps, of what is no page."""
+def _dated(found: Sequence[Dated], base: str, links: Links) -> dict[str, float | None]:
+    """Where entries lead within the sites, each once, with the latest of their dates."""
+    dated: dict[str, float | None] = {}
+    for url, (_, at_s) in zip(links.each([url for url, _ in found], base), found, strict=True):
+        if url is not None:
+            before_s = dated.get(url)
+            dated[url] = at_s if before_s is None or (at_s is not None and at_s > before_s) else before_s
+    return dated
+
+
+def _listed(answer: Answer, content_type: str) -> tuple[Kind, str, Sequence[Dated], Sequence[str]]:
+    """Kind, title, links to pages with their dates, and links to further sitemaps, of what is no page."""
     if is_pdf(content_type, answer.body):
         return "document", "", (), ()
     if is_sitemap(answer.body, content_type):
         sitemap = read_sitemap(answer.body, answer.url, content_type)
-        return "sitemap", "", [entry.loc for entry in sitemap.entries], sitemap.children
+        return "sitemap", "", [(entry.loc, entry.lastmod_s) for entry in sitemap.entries], sitemap.children
     if is_feed(answer.body, content_type):
         feed = read_feed(answer.body, answer.url, content_type)
-        return "feed", feed.title, [entry.link for entry in feed.entries if entry.link], ()
+        return "feed", feed.title, [(entry.link, _date(entry)) for entry in feed.entries if entry.link], ()
     return "other", "", (), ()
+
+
+def _date(entry: FeedEntry) -> float | None:
+    return entry.published_s if entry.updated_s is None else entry.updated_s
 
 
 def _page(told: Fetched, answer: Answer, content_type: str, links: Links) -> Fetched:

@@ -12,6 +12,7 @@ import numpy as np
 
 from vedette.decide import Floats, rng_for
 from vedette.refresh.known import Known, Memory
+from vedette.ring.fetch_cost import FetchCost
 from vedette.ring.group_rows import GroupRows, Picked
 from vedette.ring.known_pages import Came, known_by_answers, known_by_looks
 from vedette.ring.mind import Mind
@@ -24,6 +25,7 @@ __all__ = ["Made", "Recollection", "Stage"]
 # Fetches were learned from and dated; pages were asked about; gains were learned from.
 Stage = Literal["fetched", "asked", "gained"]
 MARK_BYTES, NUMBER_BYTES = 4, 8
+COST = "refresh cost"
 
 
 class Made(NamedTuple):
@@ -43,6 +45,7 @@ class Recollection:
         self._page_bytes = MARK_BYTES + NUMBER_BYTES * page_width
         kept = [(name, _numbers(blob)) for name, blob in book.groups() if blob.startswith(mind.mark)]
         self._groups = GroupRows(group_width, kept)
+        self._cost = FetchCost.from_json(book.life(COST))
 
     def knows(self, kept: Remembered) -> bool:
         """Whether the policy remembers a page."""
@@ -53,14 +56,20 @@ class Recollection:
         return is_good(look.page.status) and not is_source(look.url, look.page.kind) and self.knows(look.kept)
 
     def of_answers(self, came: Sequence[Came]) -> Made:
-        """Pages that were just fetched."""
+        """Pages that were just fetched; what is usual to send is learned from them."""
+        sizes = [one.body_bytes for one in came if not one.is_gone]
+        if sizes:
+            self._cost = self._cost.after(sizes)
+            self._book.set_life(COST, self._cost.to_json())
         picked = self._groups.pick([one.result.errand.url for one in came])
-        return Made(known_by_answers(came, picked), self._memory([one.kept for one in came], picked), picked)
+        batch = known_by_answers(came, picked, self._cost)
+        return Made(batch, self._memory([one.kept for one in came], picked), picked)
 
     def of_looks(self, looks: Sequence[Look]) -> Made:
         """Pages at hand."""
         picked = self._groups.pick([look.url for look in looks])
-        return Made(known_by_looks(looks, picked), self._memory([look.kept for look in looks], picked), picked)
+        batch = known_by_looks(looks, picked, self._cost)
+        return Made(batch, self._memory([look.kept for look in looks], picked), picked)
 
     def dated(self, stage: Stage, made: Made, after: Memory, now_s: float, price: float) -> Floats:
         """When these pages are due at a price, by what is remembered after the batch."""

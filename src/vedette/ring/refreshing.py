@@ -1,6 +1,7 @@
 """When known pages are fetched again: the refresh policy at work, with its memory and its price.
 
     judged    what fetches found is learned, and each page gets the time at which it is worth its price
+    signalled something said that pages have changed: they are asked about at once
     due       pages whose time has come are asked about once more: the price may have risen
     step      time goes by: the price moves, and some pages are asked about, so that every one is about once an hour
     gained    what fetches turned out to have brought to search is learned
@@ -10,6 +11,7 @@ whoever wakes a page asks again, and a round goes over all pages for ever.
 """
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -17,15 +19,17 @@ import numpy as np
 from vedette.decide import Floats, rng_for
 from vedette.price import MOST_OVERSPENT
 from vedette.ring.forecast import Forecast
+from vedette.ring.gone_pages import GonePages
 from vedette.ring.kept import Rules
 from vedette.ring.known_pages import Came, until_before
+from vedette.ring.looking import Looking
 from vedette.ring.mind import Mind
 from vedette.ring.orders import Fetched
-from vedette.ring.ports import Book, Due, Gained, Look, PageRow, Remembered
-from vedette.ring.purse import Purse
+from vedette.ring.ports import Book, Due, Gained, Look, PageRow, Remembered, Signal
+from vedette.ring.purse import DEFAULT_SPAN_S, Purse
 from vedette.ring.recollection import Made, Recollection
 from vedette.ring.refresh_names import policy_named
-from vedette.ring.schedule import is_source, kind_after
+from vedette.ring.schedule import ORDINARY, is_good, is_source, kind_after
 from vedette.ring.starting_price import starting_price
 from vedette.ring.witness import Witness
 
@@ -34,6 +38,8 @@ __all__ = ["Asked", "Refreshing", "policy_kept"]
 PURSE, FORECAST = "refresh purse", "refresh forecast"
 ROUND_S = 3_600.0
 MOST_ASKED = 200
+# Where there is no budget: so often each source may be looked at, on average.
+LOOK_SPAN_S = 1_800.0
 LEAST_ASKED_PER_S = 1.0
 SAMPLE = 1_000
 # Another due time is worth a write if it differs by this part of the wait that is left, or by a minute.
@@ -42,6 +48,9 @@ SAME_FETCH_S = 1.0
 SLOWEST_PACE = 1e-9
 # A whole number that was summed up of parts may lie a hair below itself.
 SUMMED = 1e-6
+# A date that lies further ahead than clocks differ says nothing.
+AHEAD_S = 86_400.0
+NO_LINKS: Mapping[int, int] = {}
 
 
 class Asked(NamedTuple):
@@ -69,6 +78,8 @@ class Refreshing:
     def __init__(self, rules: Rules, book: Book, seed: int = 1, witness: Witness | None = None) -> None:
         self._book, self._seed, self._witness = book, seed, witness
         self._rules = rules
+        self._gone = GonePages(book)
+        self.looking = Looking(book, seed)
         self._begin()
 
     def _begin(self) -> None:
@@ -89,6 +100,12 @@ class Refreshing:
         """What a fetch must be worth; None where the policy asks no price, or there is none yet."""
         return self._purse.price if self._mind.is_priced else None
 
+    @property
+    def _wanting(self) -> float:
+        """How many pages there are to be fetched again, a source counting for as many as it is looked at more often."""
+        looks = len(self.looking) * DEFAULT_SPAN_S / LOOK_SPAN_S
+        return self._pages + (looks if self._mind.is_priced else 0.0)
+
     def rule(self, rules: Rules) -> None:
         """Other rules from now on. Another policy begins anew: what one remembers, none other can read."""
         before, self._rules = self._rules, rules
@@ -98,13 +115,18 @@ class Refreshing:
 
     # what answers bring
 
-    def judged(self, answers: Sequence[Fetched], earlier: Mapping[int, PageRow]) -> dict[int, float]:
-        """When each of these is due again that is a page; learned from are also those that are gone."""
+    def judged(
+        self, answers: Sequence[Fetched], earlier: Mapping[int, PageRow], links: Mapping[int, int] = NO_LINKS
+    ) -> dict[int, float]:
+        """When each of these is due again that is no source; ``links`` is how often each was named."""
         kept = self._book.remembered([result.errand.id for result in answers])
-        came = [self._came(result, earlier, kept) for result in answers]
+        came = [self._came(result, earlier, kept, links) for result in answers]
         came = [one for one in came if not _is_source(one) and (one.is_known or not one.is_gone)]
-        if not came:
-            return {}
+        gone = self._gone.judged(answers, earlier, self.price or ORDINARY)
+        return gone | self._learned(came) if came else gone
+
+    def _learned(self, came: Sequence[Came]) -> dict[int, float]:
+        """When the pages among these are due; what is gone now teaches the policy, too."""
         made = self._memory.of_answers(came)
         now_s = float(made.batch.last_fetch_s.max())
         self._foresee(made, now_s)
@@ -115,10 +137,16 @@ class Refreshing:
         self._keep_count(came)
         return {one.result.errand.id: at_s for one, at_s in zip(came, due_s.tolist(), strict=True) if not one.is_gone}
 
-    def _came(self, result: Fetched, earlier: Mapping[int, PageRow], kept: Mapping[int, Remembered]) -> Came:
+    def _came(
+        self,
+        result: Fetched,
+        earlier: Mapping[int, PageRow],
+        kept: Mapping[int, Remembered],
+        links: Mapping[int, int],
+    ) -> Came:
         id_ = result.errand.id
         own = kept.get(id_) or Remembered(id_, result.ended_s)
-        return Came(result, earlier.get(id_), own, self._memory.knows(own))
+        return Came(result, earlier.get(id_), own, self._memory.knows(own), links.get(id_))
 
     def _foresee(self, made: Made, now_s: float) -> None:
         """What was expected of refreshes, held against what they found."""
@@ -137,7 +165,22 @@ class Refreshing:
     def _price_first(self, made: Made) -> None:
         """The first pages of all say where the price begins."""
         if self._mind.is_priced and self._purse.price is None:
-            self._purse = self._purse.priced(self._price_of(made, max(self._pages, len(made.batch))))
+            self._purse = self._purse.priced(self._price_of(made, max(self._wanting, float(len(made.batch)))))
+
+    # what is said of pages
+
+    def signalled(self, signals: Sequence[Signal], now_s: float) -> int:
+        """Something said that pages have changed; of how many that was news. Those are asked about at once, or soon."""
+        said = [one._replace(at_s=min(one.at_s, now_s)) for one in signals if one.at_s <= now_s + AHEAD_S]
+        news = list(self._book.signal(said))
+        looks = self._book.looks(news[:MOST_ASKED])
+        self._date_again([look for look in looks if self._memory.judges(look)], now_s)
+        self._gone.named_anew([look.page.id for look in looks if not is_good(look.page.status)], now_s)
+        return len(news)
+
+    def named_anew(self, ids: Sequence[int], now_s: float) -> None:
+        """Links lead to these URLs that did not before."""
+        self._gone.named_anew(ids, now_s)
 
     # what happens as time goes by
 
@@ -150,7 +193,7 @@ class Refreshing:
         seen_s = self._purse.seen_s
         passed_s = max(now_s - seen_s, 0.0) if seen_s is not None else 0.0
         self._purse = self._purse.at(now_s).saving(passed_s, self._pace())
-        if self._purse.due_move(self._rules.budget_per_s, self._pages):
+        if self._purse.due_move(self._rules.budget_per_s, self._wanting):
             self._move_price()
         self._to_ask = min(self._to_ask + passed_s * max(self._pages / ROUND_S, LEAST_ASKED_PER_S), MOST_ASKED)
         if self._to_ask >= 1.0:
@@ -167,11 +210,11 @@ class Refreshing:
             looks = [look for look in self._book.looks_after(self._cursor, SAMPLE) if self._memory.knows(look.kept)]
             if looks:
                 self._purse = self._purse.priced(
-                    self._price_of(self._memory.of_looks(looks), self._pages), settled=True
+                    self._price_of(self._memory.of_looks(looks), self._wanting), settled=True
                 )
-        self._purse = self._purse.moved(self._rules.budget_per_s, self._pages)
+        self._purse = self._purse.moved(self._rules.budget_per_s, self._wanting)
 
-    def _price_of(self, made: Made, pages: int) -> float:
+    def _price_of(self, made: Made, pages: float) -> float:
         """The price at which these would wait as long as a page of so many does, if the budget is spent."""
 
         def waits_s(price: float) -> Floats:
@@ -186,9 +229,10 @@ class Refreshing:
         self._to_ask -= most
         judged = [look for look in looks if not is_source(look.url, look.page.kind)]
         self._adopt([look for look in judged if not self._memory.knows(look.kept)], now_s)
-        known = [look for look in judged if self._memory.knows(look.kept)]
-        due_s = self._ask(known, now_s)
-        pairs = zip(known, due_s.tolist(), strict=True)
+        self._date_again([look for look in judged if self._memory.knows(look.kept)], now_s)
+
+    def _date_again(self, known: Sequence[Look], now_s: float) -> None:
+        pairs = zip(known, self._ask(known, now_s).tolist(), strict=True)
         self._book.keep_due([(look.page.id, at_s) for look, at_s in pairs if _differs(look.page.due_s, at_s, now_s)])
 
     def _adopt(self, looks: Sequence[Look], now_s: float) -> None:
@@ -209,11 +253,12 @@ class Refreshing:
         due = self._book.due(now_s, most)
         if not due:
             return [], frozenset()
-        looks = {look.page.id: look for look in self._book.looks([one.id for one in due])}
-        judged = [looks[one.id] for one in due if one.id in looks and self._memory.judges(looks[one.id])]
+        known = {look.page.id: look for look in self._book.looks([one.id for one in due])}
+        judged = [known[one.id] for one in due if one.id in known and self._memory.judges(known[one.id])]
         later = self._later(judged, now_s)
         self._book.keep_due(list(later.items()))
-        return [one for one in due if one.id not in later], frozenset(look.page.id for look in judged)
+        looks = frozenset(one.id for one in due if self.looking.is_source(one.id))
+        return [one for one in due if one.id not in later], frozenset(look.page.id for look in judged) | looks
 
     def _later(self, judged: Sequence[Look], now_s: float) -> dict[int, float]:
         """Those that are not due at this price, or by their turn, and when they are."""
@@ -227,7 +272,7 @@ class Refreshing:
 
     def _pace(self) -> float:
         """How many refreshes a second there may be at most; a price is to see that there are too many."""
-        target = self._purse.target(self._rules.budget_per_s, self._pages)
+        target = self._purse.target(self._rules.budget_per_s, self._wanting)
         return target * MOST_OVERSPENT if self._mind.is_priced else target
 
     # what fetches turned out to have brought
@@ -271,7 +316,11 @@ class Refreshing:
         if not looks:
             return np.zeros(0)
         made = self._memory.of_looks(looks)
-        return self._memory.dated("asked", made, made.memory, now_s, self._purse.value)
+        due_s = self._memory.dated("asked", made, made.memory, now_s, self._purse.value)
+        # Some of them are worth a look for what they link to before that.
+        looked_s = self.looking.due_s([look.page.id for look in looks], self.price, now_s)
+        sooner: Floats = np.minimum(due_s, [looked_s.get(look.page.id, inf) for look in looks])
+        return sooner
 
 
 def _is_source(one: Came) -> bool:

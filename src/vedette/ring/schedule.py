@@ -1,8 +1,8 @@
-"""When what was just fetched is due again: sources at a fixed pace, pages as is judged, what is gone rarely."""
+"""When what was just fetched is due again: sources at a fixed pace, pages and what is gone as is judged."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from math import inf
+from math import inf, isfinite
 
 import numpy as np
 
@@ -10,15 +10,17 @@ from vedette.decide import rng_for
 from vedette.refresh.known import Known
 from vedette.refresh.policies.fixed import Fixed
 from vedette.refresh.policies.nutch import Nutch
+from vedette.refresh.returning import Returning
 from vedette.ring.orders import Fetched, Kind, Place
 from vedette.ring.ports import Outlinks, PageRow
 from vedette.ring.witness import Decision, Witness
 
-__all__ = ["Schedule", "has_changed", "is_good", "is_source", "kind_after", "status_after"]
+__all__ = ["Schedule", "gone_s", "has_changed", "is_good", "is_source", "kind_after", "status_after"]
 
 SLASHES_OF_A_HOME = 3
 Columns = Mapping[str, Sequence[float] | Sequence[bool]]
 NO_TIMES: Mapping[int, float] = {}
+ORDINARY = 1.0  # a price
 
 
 def is_source(url: str, kind: Kind) -> bool:
@@ -29,6 +31,11 @@ def is_source(url: str, kind: Kind) -> bool:
 def is_good(status: int) -> bool:
     """Whether there is a page: no error, and it has not moved."""
     return 200 <= status < 300
+
+
+def gone_s(row: PageRow) -> float:
+    """How long something had been gone or moved at its last fetch."""
+    return max(row.fetched_s - row.changed_s, 0.0)
 
 
 def status_after(result: Fetched, earlier: PageRow | None) -> int:
@@ -45,9 +52,8 @@ def kind_after(result: Fetched, earlier: PageRow | None) -> Kind:
 class Schedule:
     """The rule for all that no refresh policy judges; ``recrawl`` off means that nothing is ever due again.
 
-    ``pages`` has what is gone, moved or refused: it is asked for ever more rarely, in case it comes back. It also has
-    pages of which nothing can be remembered yet, as in an import. A ``witness`` is told each batch with what was
-    decided.
+    ``pages`` has those of which nothing can be remembered yet, as in an import. A ``witness`` is told each batch with
+    what was decided.
     """
 
     recrawl: bool = False
@@ -99,6 +105,10 @@ class Schedule:
         )
         if is_source(url, row.kind):
             return self.sources.reason((), batch, 0, row.fetched_s)
+        if not is_good(row.status):
+            planned = isfinite(row.due_s)  # what waits to be asked for has no time any more
+            wait_s = row.due_s - row.fetched_s if planned else Returning().wait_s(gone_s(row), ORDINARY)
+            return Returning.reason(gone_s(row), wait_s)
         return self.pages.reason(np.array([row.interval_s]), batch, 0, row.fetched_s)
 
     def _judged_times(self, result: Fetched, judged: Mapping[int, float]) -> tuple[float, float]:

@@ -21,7 +21,7 @@ from vedette.index.asked import Asked, Part
 from vedette.index.fields import PUBLIC, places_of
 from vedette.index.planning import Forms, Plan, plan_of
 from vedette.index.query_language import read_query, spoken
-from vedette.index.retrieval import All, Node, OneOf
+from vedette.index.retrieval import All, Any, Between, Node, OneOf
 from vedette.index.snippets import snippet_of
 from vedette.index.stored import Stored
 from vedette.ring.ports_search import Shelf
@@ -32,7 +32,7 @@ from vedette.serve.rank.spread import NOTE, spread
 from vedette.serve.slate import Result, Slate, Snippet, Wish
 from vedette.words import number_of
 
-__all__ = ["Searcher"]
+__all__ = ["Searcher", "snippet_for"]
 
 WINDOW = 100
 # Many words tell the index more, so that fewer pages need a closer look.
@@ -93,6 +93,18 @@ class Searcher:
         weighed = weigh(found.ids, plan.wanted, self._shelf, now_s, found.known, self._rules.favoured)
         shown = _shown(weighed, wish, pins, is_spread=not asked.sites)
         return self._slate(wish, asked, plan, found, weighed, shown)
+
+    def matching(self, wish: Wish, ids: Sequence[int], now_s: float) -> list[int]:
+        """Those of these pages, a few hundred at most, that have all that a query asks for; no looser plan counts."""
+        asked = _narrowed(read_query(wish.query, now_s), wish)
+        if asked.is_empty or not ids:
+            return []
+        access = (PUBLIC, *wish.allowed)
+        words = tuple(word for group in asked.every for part in group for word in part.words)
+        hidden = self._pages_at(tuple(sorted(self._rules.hides(words))), access).tolist()
+        among = Any(tuple(Between("id", id_, id_) for id_ in ids))
+        found = self._shelf.finder.find(All((plan_of(asked, self._forms(), access).node, among)), len(ids)).ids
+        return [id_ for id_ in ids if id_ in found.tolist() and id_ not in hidden]
 
     # --- Candidates ---
 
@@ -271,7 +283,7 @@ def _result(stored: Stored, weighed: Weighed, row: int, wanted: Sequence[Sequenc
         id=int(weighed.ids[row]),
         url=stored.url,
         title=stored.title,
-        snippet=_snippet(stored, wanted),
+        snippet=snippet_for(stored, wanted),
         site=origin_of(stored.url).host,
         kind=stored.kind,
         language=stored.language,
@@ -285,7 +297,7 @@ def _result(stored: Stored, weighed: Weighed, row: int, wanted: Sequence[Sequenc
     )
 
 
-def _snippet(stored: Stored, wanted: Sequence[Sequence[str]]) -> Snippet:
+def snippet_for(stored: Stored, wanted: Sequence[Sequence[str]]) -> Snippet:
     """A piece of the text, as long as the page's owner lets it be."""
     marks = stored.marks.split(", ")
     most = SNIPPET

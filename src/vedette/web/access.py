@@ -19,7 +19,7 @@ from starlette.requests import Request
 from vedette.config import Rate, Serve
 from vedette.facts import Site
 from vedette.web.keys import PREFIX, Key, find_key
-from vedette.web.limits import address_mark
+from vedette.web.limits import address_mark, is_among
 
 __all__ = [
     "CONSOLE",
@@ -89,7 +89,8 @@ def path_of(request: Request) -> str:
 
 def is_for_programs(path: str) -> bool:
     """Whether answers under a path are for programs: a refusal is JSON there, and a key may be a parameter."""
-    return path == "/api" or path.startswith("/api/") or path in {"/healthz", "/metrics", "/mcp"}
+    programs = {"/healthz", "/metrics", "/mcp", "/new.atom", "/indexnow"}
+    return path == "/api" or path.startswith(("/api/", "/push/")) or path in programs
 
 
 class Access:
@@ -164,7 +165,9 @@ class Access:
         return Reader(name, ("search", "private"), known_by="proxy")
 
     def _shown(self, request: Request) -> str:
-        in_address = request.query_params.get("key", "") if is_for_programs(path_of(request)) else ""
+        # Pings show a site's key under the same name.
+        has_key = is_for_programs(path_of(request)) and path_of(request) != "/indexnow"
+        in_address = request.query_params.get("key", "") if has_key else ""
         return self._borne(request) or in_address
 
     def _borne(self, request: Request) -> str:
@@ -175,18 +178,12 @@ class Access:
         return (shown or "none") if scheme.lower() == "bearer" and is_ours else ""
 
     def _trusts(self, address: str) -> bool:
-        try:
-            known = ipaddress.ip_address(address)
-        except ValueError:
-            return False
-        if isinstance(known, ipaddress.IPv6Address) and known.ipv4_mapped:
-            known = known.ipv4_mapped
-        return any(known in network for network in self._trusted)
+        return is_among(address, self._trusted)
 
 
 def _asks_itself(path: str) -> bool:
-    """What needs no reader's key because it asks for something else: a signed token, or the operator's sign-in."""
-    return path in {EVENTS, CONSOLE} or path.startswith(f"{CONSOLE}/")
+    """What needs no reader's key because it asks for something else: a signature, a site's key, or a sign-in."""
+    return path in {EVENTS, CONSOLE, "/indexnow"} or path.startswith((f"{CONSOLE}/", "/push/"))
 
 
 def _ordering(found: Reader | Refused, is_shown: bool) -> Reader | Refused:  # noqa: FBT001 - one of two ways

@@ -1,6 +1,7 @@
 """The server's application: pages, API and sign-in behind one gate."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import monotonic
 
 from starlette.applications import Starlette
@@ -15,6 +16,7 @@ from vedette.config import Serve
 from vedette.web.access import Access, Refused
 from vedette.web.answers import error_answer, json_answer
 from vedette.web.api import api_routes
+from vedette.web.console.chart_metrics import amounts_by_reason
 from vedette.web.console.routes import ConsoleParts, console_routes
 from vedette.web.events import events_route
 from vedette.web.gate import Gate, Rules, told_refusal
@@ -23,10 +25,13 @@ from vedette.web.limits import Limits
 from vedette.web.look import Look
 from vedette.web.mcp_endpoint import mcp_route
 from vedette.web.metrics import Metrics, TimedSearch
+from vedette.web.new_pages import new_routes
+from vedette.web.new_ports import NO_NEW_PAGES, NewPages
 from vedette.web.openapi import described
 from vedette.web.pages import page_routes
 from vedette.web.parameters import WrongParameter
 from vedette.web.ports import Search
+from vedette.web.push_routes import push_routes
 from vedette.web.reference import reference_route
 from vedette.web.signin import signin_route
 from vedette.web.slates import Recording, not_recording
@@ -43,10 +48,12 @@ def make_app(
     clock: Callable[[], float] = monotonic,
     recording: Recording | None = None,
     console: ConsoleParts | None = None,
+    news: NewPages = NO_NEW_PAGES,
 ) -> Starlette:
     """Everything that is served. ``keys`` is asked anew for each request, so a revoked key ends at once.
 
-    ``recording`` writes searches down; without it nothing is. Without ``console`` there is none.
+    ``recording`` writes searches down; without it nothing is. Without ``console`` there is none. ``news`` has the new
+    pages.
     """
     metrics = Metrics()
     recorded = (recording or not_recording()).counted_by(metrics)
@@ -58,12 +65,14 @@ def make_app(
         routes=[
             *page_routes(timed, look, recorded),
             *api_routes(timed, recorded),
+            *new_routes(news, look, search.now_s),
             events_route(recorded),
             *write_routes(console.operator if console else None),
+            *(push_routes(console.push) if console and console.push else ()),
             _description_route(description),
             reference_route(description, look),
             _health_route(search),
-            metrics.route(search, console.watch.latest if console else dict),
+            _metrics_route(metrics, search, console),
             mcp_route(timed, serve, look, metrics.called, recorded),
             signin_route(access, look),
             *(console_routes(console, look, access, search, clock) if console else ()),
@@ -80,6 +89,12 @@ def _description_route(description: dict[str, object]) -> Route:
         return json_answer(description)
 
     return Route("/api/openapi.json", shown)
+
+
+def _metrics_route(metrics: Metrics, search: Search, console: ConsoleParts | None) -> Route:
+    if console is None:
+        return metrics.route(search)
+    return metrics.route(search, console.watch.latest, partial(amounts_by_reason, console.watch))
 
 
 def _health_route(search: Search) -> Route:

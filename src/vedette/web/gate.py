@@ -20,9 +20,11 @@ from vedette.web.access import EVENTS, OF_OPERATORS, Access, Reader, Refused, al
 from vedette.web.answers import error_answer
 from vedette.web.bodies import LONGEST_BODY, again, whole_body
 from vedette.web.faults import log_fault
+from vedette.web.hosts import FOREIGN_HOST, OwnNames
 from vedette.web.limits import Limits
 from vedette.web.look import Look
 from vedette.web.metrics import Metrics
+from vedette.web.push_routes import LONGEST_PUSH, is_pushed
 from vedette.web.rendering import problem_page, theme_of
 
 __all__ = ["Gate", "told_refusal"]
@@ -74,6 +76,7 @@ class Gate:
     def __init__(self, app: ASGIApp, rules: Rules) -> None:
         self._app = app
         self._rules = rules
+        self._names = OwnNames(rules.access.serve)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Lets a request in, or answers it here."""
@@ -86,7 +89,7 @@ class Gate:
         try:
             stopped = self._stopped(request)
             if stopped is None and request.method == "POST":
-                body = await whole_body(receive)
+                body = await whole_body(receive, _longest(path_of(request)))
                 receive = receive if body is None else again(body, receive)
                 stopped = self._too_large(request) if body is None else None
             await (stopped or self._app)(scope, receive, exit_.send)
@@ -100,7 +103,12 @@ class Gate:
 
     def _stopped(self, request: Request) -> Response | None:
         """The answer to what goes no further; None for what does."""
-        return self._oversized(request) or self._other_method(request) or self._unwelcome(request)
+        return (
+            self._oversized(request)
+            or self._other_method(request)
+            or self._misdirected(request)
+            or self._unwelcome(request)
+        )
 
     def _oversized(self, request: Request) -> Response | None:
         if len(request.scope["query_string"]) > LONGEST_QUERY_STRING:
@@ -111,7 +119,7 @@ class Gate:
 
     def _other_method(self, request: Request) -> Response | None:
         path, method = path_of(request), request.method
-        may_post = path in POSTED or path.startswith(POSTED_FOLDER)
+        may_post = path in POSTED or path.startswith(POSTED_FOLDER) or is_pushed(path)
         if method in {"GET", "HEAD"} or (method == "POST" and may_post):
             return None
         if method == "OPTIONS" and path in CROSS_ORIGIN:
@@ -122,6 +130,9 @@ class Gate:
         words = "This address is read with GET or written to with POST." if may_post else _ONLY_READ
         allow = "GET, HEAD, POST" if may_post else "GET, HEAD"
         return self._told(request, 405, "wrong_method", words, {"allow": allow})
+
+    def _misdirected(self, request: Request) -> Response | None:
+        return told_refusal(request, self._rules.look, FOREIGN_HOST) if self._names.is_foreign(request) else None
 
     def _unwelcome(self, request: Request) -> Response | None:
         rules, path = self._rules, path_of(request)
@@ -150,7 +161,7 @@ class Gate:
         return told_refusal(request, self._rules.look, refused)
 
     def _too_large(self, request: Request) -> Response:
-        words = f"This is too much at once: send {LONGEST_BODY // 1024} kB at most."
+        words = f"This is too much at once: send {_longest(path_of(request)) // 1024} kB at most."
         return self._told(request, 413, "too_large", words)
 
     def _failed(self, request: Request) -> Response:
@@ -206,6 +217,11 @@ def _route(scope: Scope) -> str:
     """The pattern of the path that answered; one name for all that matched none."""
     path, root = getattr(scope.get("route"), "path", None), scope.get("root_path", "")
     return "none" if path is None else path if path.startswith(root) and root else root + path
+
+
+def _longest(path: str) -> int:
+    """How much may be posted there: what hubs push are whole feeds."""
+    return LONGEST_PUSH if is_pushed(path) else LONGEST_BODY
 
 
 def _place(request: Request) -> str:

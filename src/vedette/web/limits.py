@@ -8,14 +8,15 @@ forgotten, which at worst fills one bucket too early.
 import ipaddress
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 
 from vedette.config import Rate
 
-__all__ = ["Limits", "address_mark", "network_of"]
+__all__ = ["Limits", "Network", "address_mark", "is_among", "network_of"]
 
 MOST_READERS = 10_000
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class Limits:
@@ -77,3 +78,18 @@ def network_of(address: str) -> str:
     if known.version == 6 and known.ipv4_mapped is None:
         return str(ipaddress.ip_network((int(known), 64), strict=False))
     return address
+
+
+def is_among(address: str, networks: Iterable[Network]) -> bool:
+    """Whether an address lies in one of some networks, however it is written; what is no address does not.
+
+    >>> is_among("::ffff:10.1.2.3", [ipaddress.ip_network("10.0.0.0/8")]), is_among("", [])
+    (True, False)
+    """
+    try:
+        known = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(known, ipaddress.IPv6Address) and known.ipv4_mapped:
+        known = known.ipv4_mapped
+    return any(known in network for network in networks)

@@ -23,6 +23,7 @@ from vedette.web.ports import CachedCopy, Overview, Search
 __all__ = ["Metrics", "TimedSearch"]
 
 _MEASURES = {**SERIES, **READ_OFF}
+_OTHERWISE = {"pages": "pages_kept"}  # the name is taken, by those that can be found
 _BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 
@@ -64,31 +65,36 @@ class Metrics:
         """Counts an event; ``outcome`` is "taken", or the code of the refusal."""
         self._events.labels(kind, outcome).inc()
 
-    def route(self, search: Search, latest: Callable[[], Mapping[str, float]] = dict) -> Route:
+    def route(
+        self,
+        search: Search,
+        latest: Callable[[], Mapping[str, float]] = dict,
+        by_reason: Callable[[], bytes] = bytes,
+    ) -> Route:
         """Shows it all at ``/metrics``. Private pages are not counted.
 
-        ``latest`` tells the last of each number that is kept over time; it may take a moment.
+        ``latest`` tells the last of each number that is kept over time, ``by_reason`` what is counted by reasons, in
+        the same format; both may take a moment.
         """
 
         async def shown(_request: Request) -> Response:
             self._measured(await run_in_threadpool(latest))
+            reasons = await run_in_threadpool(by_reason)
             told = search.overview(())
             self._pages.set(told.pages)
             self._age.set(max(search.now_s() - told.newest_s, 0.0) if told.newest_s else 0.0)
-            return Response(generate_latest(self._all()), media_type=CONTENT_TYPE_LATEST)
+            return Response(generate_latest(self._all()) + reasons, media_type=CONTENT_TYPE_LATEST)
 
         return Route("/metrics", shown)
 
     def _measured(self, latest: Mapping[str, float]) -> None:
         """A gauge for each number that there is; one without a value would say 0, which is wrong."""
         for name, value in latest.items():
-            if name not in _MEASURES or name == "pages":  # which has a gauge already
+            if name not in _MEASURES:
                 continue
             if name not in self._series:
-                words = _MEASURES[name].words
-                self._series[name] = Gauge(
-                    f"vedette_{name}", words, registry=self._registry, multiprocess_mode="mostrecent"
-                )
+                words, own = _MEASURES[name].words, f"vedette_{_OTHERWISE.get(name, name)}"
+                self._series[name] = Gauge(own, words, registry=self._registry, multiprocess_mode="mostrecent")
             self._series[name].set(value)
 
     def _all(self) -> CollectorRegistry:

@@ -6,6 +6,7 @@ whatever this allows, and compares every answer.
 
 from typing import Any
 
+from vedette.web.openapi_new import NEW_EXAMPLES, new_operations, new_schemas
 from vedette.web.openapi_orders import ORDER_EXAMPLES, order_operations, order_schemas
 from vedette.web.slate_tokens import SLATE_SHAPE
 
@@ -66,6 +67,7 @@ _EXAMPLES: dict[str, Described] = {
     "SuggestAnswer": {"query": "consumer l", "suggestions": ["consumer lag", "consumer lag monitoring"]},
     "SitesAnswer": {"sites": [{"site": "docs.example.org", "pages": 812}], "newest_at": "2026-01-31T09:26:53Z"},
     "Health": {"status": "ok", "pages": 812, "behind": ""},
+    **NEW_EXAMPLES,
     **ORDER_EXAMPLES,
     "Error": {"error": {"code": "wrong_parameter", "message": "n is a whole number from 1 to 50.", "parameter": "n"}},
 }
@@ -73,10 +75,12 @@ _STATUSES = {
     "400": "A parameter is wrong; the message says what is right.",
     "401": "A key is needed, or the one that was sent is unknown or revoked.",
     "403": "The key is not for this, or the request did not come through the proxy.",
+    "404": "There is nothing of this name.",
     "409": "It cannot be done as things are, or this server keeps nothing of what is asked; the message says why.",
     "410": "The slate is older than a day.",
     "413": "More was sent than is read.",
     "415": "What was sent is no JSON.",
+    "421": "The server is not known by the name that it was asked under.",
     "429": "Too many requests; ask again after the seconds in Retry-After.",
     "500": "The server failed; the operator finds the reason in its log.",
     "503": "It could not be written down or carried out now; send it again later.",
@@ -95,6 +99,7 @@ def described(name: str, address: str, version: str) -> Described:
             "/api/v1/search": {"get": _search()},
             "/api/v1/suggest": {"get": _suggest()},
             "/api/v1/sites": {"get": _sites()},
+            **new_operations(_answer, _refusals),
             "/api/v1/events": {"post": _events()},
             **order_operations(_answer, _refusals),
             "/healthz": {"get": _health()},
@@ -243,6 +248,7 @@ def _schemas() -> Described:
             page=_told("integer", "The id of the result that was opened; 0 for a view.", minimum=0, maximum=MOST_PAGE),
         ),
         "Result": _result_schema(),
+        **new_schemas(),
         **order_schemas(),
         "SuggestAnswer": _object(query={"type": "string"}, suggestions=_list({"type": "string"})),
         "SitesAnswer": _object(

@@ -62,7 +62,7 @@ def order_operations(answer: Any, refusals: Any) -> Described:  # noqa: ANN401 -
                 "requestBody": {"required": True, "content": {"application/json": content}},
                 "responses": {
                     "200": answer("It is done.", "Done"),
-                    **refusals("400", "401", "403", "409", "413", "415", "429", "500", "503"),
+                    **refusals("400", "401", "403", "409", "413", "415", "421", "429", "500", "503"),
                 },
             }
         },
@@ -81,7 +81,7 @@ def order_operations(answer: Any, refusals: Any) -> Described:  # noqa: ANN401 -
                 ],
                 "responses": {
                     "200": answer("The log.", "Actions"),
-                    **refusals("400", "401", "403", "429", "500", "503"),
+                    **refusals("400", "401", "403", "421", "429", "500", "503"),
                 },
             }
         },

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
+from vedette.edges.find_book import WatchRow
 from vedette.edges.search_book import KeyRow
 from vedette.errors import StoreCorrupt
 from vedette.facts import Site
@@ -18,6 +19,7 @@ __all__ = [
     "PER_QUERY",
     "AddRules",
     "AddSite",
+    "AddWatch",
     "CloseSession",
     "Dismiss",
     "Done",
@@ -31,10 +33,12 @@ __all__ = [
     "PauseSite",
     "RemoveRules",
     "RemoveSite",
+    "RemoveWatch",
     "RestoreKey",
     "RevokeKey",
     "Rule",
     "RuleKind",
+    "SetMachine",
     "SetSite",
     "Undo",
     "order_as_json",
@@ -87,6 +91,13 @@ class SetSite:
     start: str
     changes: Mapping[str, object]
     typed: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetMachine:
+    """Other settings for the machine, by name and as they are typed; None stands for what is configured."""
+
+    changes: Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +173,20 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
+class AddWatch:
+    """Somebody wants to hear of new pages, under a name that no watch has."""
+
+    watch: WatchRow
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveWatch:
+    """And no more."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class FetchNow:
     """URLs that are fetched next, as soon as their hosts may be asked."""
 
@@ -200,6 +225,7 @@ class Undo:
 Order = (
     AddSite
     | SetSite
+    | SetMachine
     | PauseSite
     | RemoveSite
     | ImportSites
@@ -210,6 +236,8 @@ Order = (
     | RemoveRules
     | Dismiss
     | Offer
+    | AddWatch
+    | RemoveWatch
     | FetchNow
     | NewToken
     | OpenSession
@@ -230,6 +258,7 @@ _KINDS: dict[str, type[Any]] = {
     for kind in (
         AddSite,
         SetSite,
+        SetMachine,
         PauseSite,
         RemoveSite,
         ImportSites,
@@ -239,6 +268,8 @@ _KINDS: dict[str, type[Any]] = {
         RemoveRules,
         Dismiss,
         Offer,
+        AddWatch,
+        RemoveWatch,
     )
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
@@ -268,6 +299,8 @@ def order_of_json(told: object) -> Order:
             fields["sites"] = tuple((_site(site), bool(paused)) for site, paused in fields["sites"])
         if "rules" in fields:
             fields["rules"] = tuple(Rule(**rule) for rule in fields["rules"])
+        if "watch" in fields:
+            fields["watch"] = WatchRow(*fields["watch"])
         if "changes" in fields:
             fields["changes"] = _with_tuples(fields["changes"])
         order: Order = kind(**fields)

@@ -9,7 +9,7 @@ import signal
 import socket
 import threading
 from asyncio import TimerHandle, Transport
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -19,6 +19,7 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from vedette.errors import UsageError
+from vedette.web.crowd import Crowd
 
 __all__ = ["bind", "bind_beside", "run_server", "server_of"]
 
@@ -29,6 +30,7 @@ MOST_CONNECTIONS = 1000
 STOP_S = 1  # for answers under way; with the server's own steps an end takes less than two
 BACKLOG = 256
 
+_TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\ncontent-length: 0\r\n\r\n"
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -73,15 +75,19 @@ def _shared(family: int, place: Any) -> socket.socket:  # noqa: ANN401 - an addr
     return listening
 
 
-def run_server(app: ASGIApp, listening: socket.socket) -> None:
+def run_server(app: ASGIApp, listening: socket.socket, trusted: Sequence[str] = ()) -> None:
     """Serves until SIGTERM or SIGINT, then ends within two seconds and returns. The socket is closed at the end."""
-    server_of(app).run([listening])
+    server_of(app, trusted).run([listening])
 
 
-def server_of(app: ASGIApp) -> Server:
-    """A server that is not running yet; whoever runs it in a thread of their own ends it with ``should_exit``."""
+def server_of(app: ASGIApp, trusted: Sequence[str] = ()) -> Server:
+    """A server that is not running yet; whoever runs it in a thread of their own ends it with ``should_exit``.
+
+    ``trusted`` are the addresses and networks of proxies, which may hold as many connections as there is room for.
+    """
     return _Server(
-        Config(
+        _Config(
+            Crowd(trusted),
             app,
             loop="uvloop",
             http=_Reading,
@@ -112,6 +118,14 @@ def _cannot(error: OSError, host: str, port: str) -> str:
     return f"cannot listen at {host}:{port} ({error.strerror}): name another place with serve.listen"
 
 
+class _Config(Config):
+    """What a server is started with, and who is there."""
+
+    def __init__(self, crowd: Crowd, *arguments: Any, **settings: Any) -> None:  # noqa: ANN401 - the parent's, handed on
+        super().__init__(*arguments, **settings)
+        self.crowd = crowd
+
+
 class _Server(Server):
     """A server that returns after a signal, where its parent would end the process by the same signal."""
 
@@ -140,16 +154,30 @@ class _Reading(HttpToolsProtocol):
         self._taken = 0
         self._asked = False  # the head is there, so an answer may be under way
         self._patience: TimerHandle | None = None
+        assert isinstance(self.config, _Config)
+        self._crowd = self.config.crowd
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override] # as the parent has it
-        """A first request is awaited."""
+        """A first request is awaited, if there is room for one more."""
         super().connection_made(transport)
         self._wait()
+        if not self._crowd.enter(self, self._address()):
+            transport.write(_TOO_MANY)
+            transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is awaited any more."""
         self._rest()
+        self._crowd.gone(self, self._address())
         super().connection_lost(exc)
+
+    def is_idle(self) -> bool:
+        """Whether it is between two requests, or within one that is not all there."""
+        return self._patience is not None or self.cycle is None or self.cycle.response_complete
+
+    def leave(self) -> None:
+        """End it at once."""
+        self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Some more of a request, or of several."""
@@ -176,6 +204,9 @@ class _Reading(HttpToolsProtocol):
         self._taken = 0
         self._asked = False
         super().on_message_complete()
+
+    def _address(self) -> str:
+        return self.client[0] if self.client else ""
 
     def _wait(self) -> None:
         self._rest()

@@ -181,7 +181,7 @@ class _Nowhere:
 
 def _shown(result: Result, place: int) -> Shown:
     features = tuple([(name, _short(value)) for name, value in result.features])
-    return Shown(result.id, place, _short(result.score), _short(result.propensity), features)
+    return Shown(result.id, place, _short(result.score), _short(result.propensity), features, result.note)
 
 
 def _short(value: float) -> float:

@@ -4,6 +4,7 @@ Looking at a site may ask its host for its robots.txt. So that is a post, too: n
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from vedette.config.site_text import OWNED, site_of_text
 from vedette.errors import VedetteError
 from vedette.facts import Site, origin_of
 from vedette.web.console.scopes import scopes_of
+from vedette.web.console.secret_places import places_in_words
 from vedette.web.console.shell import Problems, Shell
 from vedette.web.console.site_forms import Typed, blank, read_form
 from vedette.web.console.site_ports import SiteDesk
@@ -54,13 +56,13 @@ class _Adding:
         """What a site would be, with its settings as they are typed so far."""
         form = await self.shell.form(request)
         typed = form if "scope" in form else blank(form.get("site", ""))
-        _, problems = read_form(typed)
+        _, problems = read_form(typed, self._places())
         return await self._second(request, typed, problems, 422 if problems else 200)
 
     async def added(self, request: Request) -> Response:
         """Add it; or the same form again, with what is wrong."""
         form = await self.shell.form(request)
-        site, problems = read_form(form)
+        site, problems = read_form(form, self._places())
         if site is None:
             return await self._second(request, form, problems, 422)
         try:
@@ -77,11 +79,14 @@ class _Adding:
         """The form with the look ahead; without a site there is nothing to look at, so it is the first field again."""
         if "site" in problems:
             return self._first(request, typed.get("site", ""), problems, status)
-        site = _as_far(typed)
+        site = _as_far(typed, self._places())
         seen = await run_in_threadpool(self.desk.look, site, self._asked_s(typed, site))
         told: Told = {"site": site, "typed": typed, "seen": seen, "scopes": scopes_of(site)}
-        told |= {"problems": problems, "owned": OWNED}
+        told |= {"problems": problems, "owned": OWNED, "places": places_in_words(self._places())}
         return self.shell.page("site_new.html", request, here="sites", title="Add a site", status=status, **told)
+
+    def _places(self) -> tuple[str, ...]:
+        return self.shell.access.serve.console_secrets
 
     def _asked_s(self, form: Typed, site: Site) -> float | None:
         """When the host was asked for the look ahead, as the form remembers it; another host was not."""
@@ -95,9 +100,9 @@ class _Adding:
         return asked_s if math.isfinite(asked_s) and now_s - LONGEST_AGO_S <= asked_s <= now_s else None
 
 
-def _as_far(typed: Typed) -> Site:
+def _as_far(typed: Typed, places: Sequence[str]) -> Site:
     """The site as far as it can be read: settings that are wrong are left at their defaults."""
-    site, _ = read_form(typed)
+    site, _ = read_form(typed, places)
     if site is not None:
         return site
     private = {"allow_private": True} if typed.get("allow_private") else {}

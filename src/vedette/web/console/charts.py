@@ -5,12 +5,12 @@ inner one that is stretched. Values may be anything: what cannot be drawn is lef
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from vedette.web.console.scales import said, time_ticks, top_of
 from vedette.web.words import ago, exact, stamp
@@ -206,19 +206,33 @@ def _row(line: Line, point: Point, others: dict[float, float] | None) -> Markup:
     return Markup("<tr>{}{}</tr>").format(when.format(stamp(at_s), exact(at_s), ago(line.now_s, at_s)), cells)
 
 
-def bars(rows: Sequence[tuple[str, float]], unit: str, head: tuple[str, str]) -> Markup:
-    """A table of amounts, each with a bar beside it; the longest is the whole width."""
+def bars(
+    rows: Sequence[tuple[str, float]],
+    unit: str,
+    head: tuple[str, str],
+    address: Callable[[str], str] | None = None,
+) -> Markup:
+    """A table of amounts, each with a bar beside it; the longest is the whole width.
+
+    ``address`` says where the rows behind an amount are.
+    """
     top = max((value for _, value in rows if math.isfinite(value)), default=0.0)
     row = Markup(
         '<tr><th scope="row"><bdi class="short">{}</bdi></th><td class="n">{}</td>'
         '<td class="bar" aria-hidden="true"><svg viewBox="0 0 100 8" preserveAspectRatio="none">'
         '<rect class="amount" width="{:.2f}" height="8"/></svg></td></tr>'
     )
-    body = Markup().join(row.format(words, said(value, unit), 100 * _part(value, top)) for words, value in rows)
+    body = Markup().join(
+        row.format(_linked(words, address), said(value, unit), 100 * _part(value, top)) for words, value in rows
+    )
     return Markup(
         '<table class="data with-bars"><thead><tr><th scope="col">{}</th><th scope="col" class="n">{}</th><td></td>'
         "</tr></thead><tbody>{}</tbody></table>"
     ).format(*head, body)
+
+
+def _linked(words: str, address: Callable[[str], str] | None) -> Markup:
+    return Markup('<a href="{}">{}</a>').format(address(words), words) if address else escape(words)
 
 
 def stacked(parts: Sequence[tuple[str, float]], unit: str, words: str) -> Markup:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from vedette.facts import Refusal
+from vedette.web.console.look_words import look_facts
 from vedette.web.console.refresh_words import Fact, refresh_facts
 from vedette.web.orders import Rule
 from vedette.web.words import age, ago, counted, day, language_name
@@ -194,6 +195,7 @@ def _fetching_again(told: Told) -> Iterator[Fact]:
     if due_s is not None:
         yield Fact("Next due", "now" if due_s <= now_s else f"in {age(due_s - now_s)}", at_s=due_s)
     yield from refresh_facts(told["refresh"])
+    yield from look_facts(told["look"])
     yield Fact("Rule", _cut(page["rule"]))
 
 

@@ -30,6 +30,7 @@ TITLES = {
     "known": "URLs known",
     "waiting": "URLs waiting",
     "coverage": "Coverage",
+    "current_share": "Current, by estimate",
     "checked_in_time": "Checked in time",
     "median_age_s": "Median age of pages",
     "price": "Price of a fetch",

@@ -32,6 +32,8 @@ def refresh_facts(refresh: dict[str, Any] | None) -> Iterator[Fact]:
         yield Fact("Changes", every(*rates))
     if refresh["chance"] is not None:
         yield Fact("Changed by now", f"with a chance of {per_cent(refresh['chance'])}")
+    if refresh.get("signal"):
+        yield Fact("Said to have changed", f"by a {refresh['signal']}", at_s=refresh["signal_s"])
     if refresh["worth"] is not None:
         yield Fact("Worth of a fetch", _worth(refresh))
     yield Fact("The last fetch", _brought(refresh))

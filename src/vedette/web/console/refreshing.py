@@ -9,16 +9,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from vedette.errors import VedetteError
 from vedette.web.console.calibration import TENTHS, reliability, tenth_lines, trust
 from vedette.web.console.explain import explained_at
 from vedette.web.console.over_time import Over, chart, over_of, ways
 from vedette.web.console.refresh_counts import counts_chart, counts_of, step_of, won_chart, won_of
 from vedette.web.console.refresh_said import every, per_cent, worth
+from vedette.web.console.refresh_settings import FIELDS, POLICY_WORDS, read_settings, typed_of
 from vedette.web.console.scales import said
-from vedette.web.console.shell import Shell
+from vedette.web.console.shell import Problems, Shell
 from vedette.web.console.tables import Column, Table, csv_answer
 from vedette.web.console.watch_ports import DuePage, Refresh, Watch
-from vedette.web.words import stamp
+from vedette.web.words import sentence, stamp
 
 __all__ = ["refreshing_routes", "why_then"]
 
@@ -43,8 +45,9 @@ _SOON: Table[DuePage] = Table(
 
 
 def refreshing_routes(shell: Shell, watch: Watch) -> list[Route]:
-    """The page."""
-    return [Route("/refresh", _Refreshing(shell, watch).refresh)]
+    """The page, and the post that changes its settings."""
+    pages = _Refreshing(shell, watch)
+    return [Route("/refresh", pages.refresh), Route("/refresh/set", pages.settled, methods=["POST"])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +61,29 @@ class _Refreshing:
         """How refreshing stands; each table and chart is a file, too."""
         refresh, over = await run_in_threadpool(self.watch.refresh), over_of(request)
         file = await run_in_threadpool(self._file, request, refresh, over)
-        if file is not None:
-            return file
-        told = await run_in_threadpool(self._told, refresh, over)
-        told |= {"seen": _SOON.seen(request, refresh.soon), "ways": ways(request)}
-        return self.shell.page("refresh.html", request, here="refresh", title="Refresh", **told)
+        return file if file is not None else await self._page(request, refresh)
+
+    async def settled(self, request: Request) -> Response:
+        """Another policy or budget from now on; or the page again, with what is wrong beside its field."""
+        form, machine = await self.shell.form(request), await run_in_threadpool(self.watch.machine)
+        order, problems = read_settings(form, machine)
+        try:
+            if order is not None:
+                return await self.shell.ordered(request, order, "/console/refresh")
+        except VedetteError as error:
+            problems = {"form": sentence(str(error))}
+        return await self._page(request, await run_in_threadpool(self.watch.refresh), form, problems)
+
+    async def _page(
+        self, request: Request, refresh: Refresh, typed: dict[str, str] | None = None, problems: Problems | None = None
+    ) -> Response:
+        told = await run_in_threadpool(self._told, refresh, over_of(request))
+        machine = await run_in_threadpool(self.watch.machine)
+        told |= {"seen": _SOON.seen(request, refresh.soon), "ways": ways(request), "machine": machine}
+        told |= {"typed": {**typed_of(machine), **(typed or {})}, "problems": problems or {}}
+        told |= {"policies": [(name, name, words) for name, words in POLICY_WORDS.items()], "fields": FIELDS}
+        status = 422 if problems else 200
+        return self.shell.page("refresh.html", request, here="refresh", title="Refresh", status=status, **told)
 
     def _file(self, request: Request, refresh: Refresh, over: Over) -> Response | None:
         """The table or chart that is asked for as a file; None where none is."""
@@ -106,6 +127,7 @@ class _Refreshing:
         return [
             chart(self.watch, "change_found", over, now_s, "change_expected"),
             won_chart(won_of(self.watch, over, now_s), over, now_s),
+            chart(self.watch, "current_share", over, now_s),
             chart(self.watch, "checked_in_time", over, now_s),
             chart(self.watch, "wasted_share", over, now_s),
             chart(self.watch, "price", over, now_s),

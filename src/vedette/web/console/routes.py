@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Mount, Route, Router
 from vedette.errors import VedetteError
 from vedette.web.access import CONSOLE, Access
 from vedette.web.console.guard import HOME, Guard, kept_place
+from vedette.web.console.herald_ports import NO_WATCHES, WatchDesk
 from vedette.web.console.operating import operating_routes
 from vedette.web.console.ports import Operator
 from vedette.web.console.report_ports import NO_REPORTS, Reports
@@ -18,10 +19,13 @@ from vedette.web.console.reporting import reporting_routes
 from vedette.web.console.shell import Shell
 from vedette.web.console.site_ports import SiteDesk
 from vedette.web.console.watch_ports import Watch
+from vedette.web.console.watches import watch_routes
 from vedette.web.console.watching import watching_routes
 from vedette.web.look import Look
 from vedette.web.orders import Undo
 from vedette.web.ports import Search
+from vedette.web.push_page import push_page_routes
+from vedette.web.push_ports import Push
 
 __all__ = ["ConsoleParts", "console_routes"]
 
@@ -34,6 +38,8 @@ class ConsoleParts(NamedTuple):
     desk: SiteDesk
     wall: Callable[[], float] = time.time
     reports: Reports = NO_REPORTS
+    watches: WatchDesk = NO_WATCHES
+    push: Push | None = None
 
 
 def console_routes(
@@ -46,6 +52,8 @@ def console_routes(
             *watching_routes(shell, parts.watch, search),
             *reporting_routes(shell, parts.reports, parts.wall),
             *operating_routes(shell, parts.desk),
+            *(push_page_routes(shell, parts.push) if parts.push else ()),
+            *watch_routes(shell, parts.watches, parts.wall),
             _undo_route(shell),
         ],
         redirect_slashes=False,

@@ -4,20 +4,21 @@ All reading is that of ``config.site_text``, so that a form takes what a command
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 from vedette.config.site_text import site_of_text, write_sites
 from vedette.errors import VedetteError
 from vedette.facts import Site
+from vedette.web.console.secret_places import refusal_of
 from vedette.web.words import sentence
 
 __all__ = ["Typed", "blank", "changes_between", "filled", "read_form", "typed_settings"]
 
 Typed = dict[str, str]  # what stands in the fields of a form, by their names
 
-_LINES = ("include", "exclude", "drop_parameters")
+_LINES = ("include", "exclude", "drop_parameters", "promise")
 _NAMES = ("readers", "overrule")
 _TICKS = ("allow_private", "sort_parameters")
 _WORDS = ("scope", "delay", "hours", "bytes_per_s", "share", "secrets", "change", "ignore_robots")
@@ -38,7 +39,7 @@ def filled(site: Site) -> Typed:
     ('2s', '/a/*\n/b/*', 'yes')
     """
     told: dict[str, Any] = tomllib.loads(write_sites([(site, False)]))["site"][0]
-    lists = {name: "\n".join(getattr(site, name)) for name in _LINES}
+    lists = {name: "\n".join(told.get(name, getattr(site, name))) for name in _LINES}
     names = {name: ", ".join(getattr(site, name)) for name in _NAMES}
     ticks = {name: "yes" if getattr(site, name) else "" for name in _TICKS}
     words = {name: str(told.get(name, "")) for name in _WORDS}
@@ -46,8 +47,12 @@ def filled(site: Site) -> Typed:
     return {"site": site.start, **lists, **names, **ticks, **words, **chosen}
 
 
-def read_form(form: Mapping[str, str]) -> tuple[Site | None, dict[str, str]]:
+def read_form(
+    form: Mapping[str, str], places: Sequence[str] = (), kept: Site = _PLAIN
+) -> tuple[Site | None, dict[str, str]]:
     """The site that was typed; or None, and what is wrong by field.
+
+    ``places`` are those whose credentials may be given to it, besides what is ``kept`` of it.
 
     >>> site, problems = read_form({"site": "example.org", "delay": "soon"})
     >>> site is None, list(problems)
@@ -57,6 +62,8 @@ def read_form(form: Mapping[str, str]) -> tuple[Site | None, dict[str, str]]:
     alone = {"site": (form.get("site", ""), dict[str, object]())}
     alone |= {name: (_SOME_SITE, {name: value}) for name, value in settings.items()}
     problems = {name: problem for name, tried in alone.items() if (problem := _problem(name, *tried))}
+    if refusal := refusal_of(form.get("secrets", ""), places, kept.secrets):
+        problems.setdefault("secrets", refusal)
     return (None, problems) if problems else (site_of_text(form["site"], settings), {})
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any, Literal, NamedTuple, Protocol
 
+from vedette.edges.url_list import UrlPage, Which
 from vedette.facts import Site
 from vedette.web.orders import Rule
 
@@ -112,6 +113,9 @@ class SiteDesk(Protocol):
 
     def look(self, site: Site, asked_s: float | None = None) -> SiteLook:
         """A site before it is added. Its host may be asked for its robots.txt, unless it was at ``asked_s``."""
+
+    def urls(self, which: Which, after: int, most: int) -> UrlPage:
+        """The URLs behind a count, from an id on; so many at most."""
 
     def leaving(self, start: str) -> Leaving:
         """What would go with a site."""

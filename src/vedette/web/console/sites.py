@@ -12,7 +12,9 @@ from vedette.config.site_text import OWNED, settings_in_words
 from vedette.errors import VedetteError
 from vedette.facts import origin_of
 from vedette.web.console.explain import explained_at
+from vedette.web.console.listing import listed_at
 from vedette.web.console.scopes import scopes_of
+from vedette.web.console.secret_places import places_in_words
 from vedette.web.console.shell import Problems, Shell
 from vedette.web.console.site_forms import Typed, changes_between, filled, read_form
 from vedette.web.console.site_ports import KeptSite, SiteDesk, SiteLine, SiteState
@@ -83,7 +85,7 @@ class _Sites:
         if TABLE.wants_csv(request):
             return TABLE.csv(request, lines, "sites")
         told: Told = {"lines": lines, "seen": TABLE.seen(request, lines), "state_of": _state}
-        told |= {"explained_at": explained_at, "settings": settings_in_words}
+        told |= {"explained_at": explained_at, "listed_at": listed_at, "settings": settings_in_words}
         return self.shell.page("sites.html", request, here="sites", title="Sites", **told)
 
     async def paused(self, request: Request) -> Response:
@@ -105,7 +107,7 @@ class _Sites:
         if not posted:
             return self._edit_form(request, kept, filled(kept.site), {})
         typed = {**form, "site": kept.site.start}
-        site, problems = read_form(typed)
+        site, problems = read_form(typed, self._places(), kept.site)
         if site is None:
             return self._edit_form(request, kept, typed, problems, 422)
         if kept.site.ignore_robots and not form.get("obey_robots"):
@@ -136,6 +138,9 @@ class _Sites:
         except VedetteError as error:
             return await self._remove_form(request, kept, form, {"host": sentence(str(error))}, 422)
 
+    def _places(self) -> tuple[str, ...]:
+        return self.shell.access.serve.console_secrets
+
     async def _kept(self, request: Request, form: Typed) -> KeptSite | None:
         start = form.get("start") or request.query_params.get("site", "")
         return await run_in_threadpool(self.desk.site, start)
@@ -143,7 +148,8 @@ class _Sites:
     def _edit_form(
         self, request: Request, kept: KeptSite, typed: Typed, problems: Problems, status: int = 200
     ) -> Response:
-        told = {"kept": kept, "typed": typed, "scopes": scopes_of(kept.site), "problems": problems, "owned": OWNED}
+        told: Told = {"kept": kept, "typed": typed, "scopes": scopes_of(kept.site), "problems": problems}
+        told |= {"listed_at": listed_at, "owned": OWNED, "places": places_in_words(self._places())}
         title = f"Settings of {origin_of(kept.site.start).host}"
         return self.shell.page("site_edit.html", request, here="sites", title=title, status=status, **told)
 

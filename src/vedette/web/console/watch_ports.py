@@ -13,6 +13,7 @@ __all__ = [
     "DuePage",
     "HostLine",
     "Hosts",
+    "Machine",
     "Part",
     "Refresh",
     "Searched",
@@ -25,7 +26,6 @@ NOTHING: Mapping[str, int] = {}
 NO_WORDS: Mapping[str, str] = {}
 # Numbers that are read off when somebody looks, beside those that are kept over time (``edges.series.SERIES``).
 READ_OFF: Mapping[str, Measure] = {
-    "current_share": Measure("share of pages that are still as they were fetched, by estimate", "share"),
     "gain_day": Measure("what fetches of known pages brought to the quality of search in a day", "gain"),
 }
 
@@ -33,12 +33,14 @@ READ_OFF: Mapping[str, Measure] = {
 class Crawl(NamedTuple):
     """How a crawl stands now. ``is_running`` is False where no keeper answers: then the numbers are the last known.
 
+    ``is_busy`` is True where there is a keeper that had no time to answer.
     ``waiting_why`` counts hosts by what they wait for, ``in_trouble`` says what is wrong with each host that has
     something wrong with it. ``trouble`` is what keeps the whole crawl from going on. ``unindexed`` pages were fetched
     and cannot be found yet.
     """
 
     is_running: bool = False
+    is_busy: bool = False
     sites: int = 0
     pages_per_s: float | None = None
     known: int = 0
@@ -113,6 +115,17 @@ class Refresh(NamedTuple):
     soon: tuple[DuePage, ...] = ()
 
 
+class Machine(NamedTuple):
+    """Settings of the machine that may be changed while it runs, as they hold: the policy, and the budget as written.
+
+    ``chosen`` has the names of those that were changed so; the others are as configured.
+    """
+
+    policy: str = ""
+    budget: str = ""
+    chosen: tuple[str, ...] = ()
+
+
 class Searched(NamedTuple):
     """What was asked since some time, and what changed in it of late."""
 
@@ -155,11 +168,17 @@ class Watch(Protocol):
     def refresh(self) -> Refresh:
         """How refreshing stands."""
 
+    def machine(self) -> Machine:
+        """What is set now."""
+
     def gains(self, since_s: float) -> list[tuple[float, float]]:
         """What fetches of known pages brought, summed up over some minutes each, the earliest first."""
 
     def searched(self, span_s: float) -> Searched:
         """What was asked in so many seconds until now."""
+
+    def left_out(self) -> Mapping[str, int]:
+        """What was told in the last day and counts as no person's, by why."""
 
     def storage(self) -> Storage:
         """What takes room."""

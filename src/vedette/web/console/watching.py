@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -12,9 +13,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from vedette.edges.url_list import Kind
 from vedette.facts import Failure
 from vedette.web.console.asking import asking_routes
 from vedette.web.console.charts import bars
+from vedette.web.console.listing import listed_at
 from vedette.web.console.over_time import POINTS, Over, chart, over_of, series_route, trend, ways
 from vedette.web.console.refreshing import refreshing_routes
 from vedette.web.console.scales import said
@@ -75,7 +78,10 @@ def watching_routes(shell: Shell, watch: Watch, search: Search) -> list[Route]:
 def troubles(crawl: Crawl, behind: str) -> list[Trouble]:
     """What the operator should know, the gravest first; ``behind`` is why the index is incomplete."""
     found = []
-    if not crawl.is_running:
+    if crawl.is_busy:
+        what = "The keeper had no time to answer: it is starting, ending or very busy."
+        found.append(Trouble(what, "Its numbers are the last known. Load the page again."))
+    elif not crawl.is_running:
         found.append(Trouble("Nothing is being crawled: no keeper answers.", 'Start it with "vedette up".'))
     if crawl.trouble:
         found.append(Trouble(sentence(crawl.trouble), "See what takes room.", "/console/storage", "Storage"))
@@ -202,19 +208,23 @@ def _live(crawl: Crawl) -> dict[str, str]:
         "out": said(crawl.out, "n"),
         "hosts": said(crawl.hosts, "n"),
         "rate": "\N{EM DASH}" if crawl.pages_per_s is None else said(crawl.pages_per_s, "1/s"),
-        "state": "being crawled" if crawl.is_running else "not running",
+        "state": "too busy to answer" if crawl.is_busy else "being crawled" if crawl.is_running else "not running",
     }
 
 
 def _mishaps(crawl: Crawl) -> list[Markup]:
     """What went wrong since the start, by kind."""
     errors = {status: times for status, times in crawl.statuses.items() if status[:1] in {"4", "5"}}
-    groups = (
-        (errors, "Answers that are errors"),
-        (crawl.failures, "Requests without an answer"),
-        (crawl.refusals, "URLs that are not fetched"),
+    groups: tuple[tuple[Mapping[str, int], str, Kind], ...] = (
+        (errors, "Answers that are errors", "errors"),
+        (crawl.failures, "Requests without an answer", "failed"),
+        (crawl.refusals, "URLs that are not fetched", "refused"),
     )
-    return [bars(_largest(counts), "n", (words, "Times")) for counts, words in groups if counts]
+    return [
+        bars(_largest(counts), "n", (words, "Times"), partial(listed_at, kind))
+        for counts, words, kind in groups
+        if counts
+    ]
 
 
 def _largest(counts: object) -> list[tuple[str, float]]:

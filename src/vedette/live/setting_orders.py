@@ -1,0 +1,56 @@
+"""Settings of the machine that an operator chooses while it runs: they hold at once, and before what the file says.
+
+They are kept in the state, so that a restart changes nothing; taken back, the file holds again.
+"""
+
+import json
+from collections.abc import Mapping
+
+from vedette.config import Config, override
+from vedette.edges.book import StateBook
+from vedette.edges.state import State
+from vedette.errors import ConfigError, UsageError
+from vedette.web.orders import Order, SetMachine
+
+__all__ = ["SETTABLE", "carry_out_setting", "chosen_settings", "with_chosen"]
+
+SETTABLE = ("crawl.budget", "refresh.policy")
+CHOSEN = "settings chosen"
+
+
+def chosen_settings(book: StateBook) -> dict[str, str]:
+    """What was chosen, by name and as it was typed; what makes no sense is not heeded."""
+    try:
+        kept = json.loads(book.life(CHOSEN) or "{}")
+    except ValueError:
+        return {}
+    return {name: kept[name] for name in SETTABLE if isinstance(kept.get(name), str)} if isinstance(kept, dict) else {}
+
+
+def with_chosen(config: Config, book: StateBook) -> Config:
+    """The configuration as it holds. A choice that this version does not know, as after a step back, holds not."""
+    for name, value in chosen_settings(book).items():
+        try:
+            config = override(config, {name: value})
+        except ConfigError:
+            continue
+    return config
+
+
+def carry_out_setting(order: SetMachine, state: State) -> tuple[str, tuple[Order, ...]]:
+    """Keep what was chosen; what was done, in one line, and the order that takes it back."""
+    before = chosen_settings(state.book)
+    if others := [name for name in order.changes if name not in SETTABLE]:
+        raise UsageError(f"{others[0]} holds from the next start on; at once change {' and '.join(SETTABLE)}")
+    typed = {name: value for name, value in order.changes.items() if value is not None}
+    override(Config(), typed)
+    after = {name: value for name, value in before.items() if name not in order.changes} | typed
+    if after == before:
+        raise UsageError("nothing would change: it is set so already")
+    state.book.set_life(CHOSEN, json.dumps(after))
+    return _words(order.changes), (SetMachine({name: before.get(name) for name in order.changes}),)
+
+
+def _words(changes: Mapping[str, str | None]) -> str:
+    said = (f"{name} to {value}" if value is not None else f"{name} as configured" for name, value in changes.items())
+    return f"set {' and '.join(said)}"

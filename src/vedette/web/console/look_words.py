@@ -1,0 +1,36 @@
+"""What is believed of a source (``live.look_facts``) in words, for the console and the command line."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from vedette.web.console.refresh_words import Fact
+from vedette.web.words import counted
+
+__all__ = ["look_facts"]
+
+
+def look_facts(look: dict[str, Any] | None) -> Iterator[Fact]:
+    """What it brings, when, what a look would bring now, and who shows the same; nothing where it is no source.
+
+    >>> told = {"an_hour": 0.5, "low": 0.25, "high": 1.0, "expected": 2.04, "looks": 9, "found": 1}
+    >>> [fact.words for fact in look_facts(told | {"busiest_hours": (8, 9), "alike": ["https://a.example/feed"]})]
+    ['about 12 a day (6 to 24), most of them at 8 and 9 h UTC', '2.0 new pages now; 9 looks found 1', \
+'https://a.example/feed']
+    """
+    if look is None:
+        return
+    yield Fact("Brings new links", _pace(look))
+    looks = f"{counted(look['looks'], 'look')} found {look['found']}"
+    yield Fact("A look may bring", f"{look['expected']:.1f} new pages now; {looks}")
+    if look["alike"]:
+        yield Fact("Shows the same as", ", ".join(look["alike"]), url=look["alike"][0])
+
+
+def _pace(look: dict[str, Any]) -> str:
+    mean, low, high = (_number(24 * look[name]) for name in ("an_hour", "low", "high"))
+    hours = " and ".join(str(hour) for hour in sorted(look["busiest_hours"]))
+    return f"about {mean} a day ({low} to {high})" + (f", most of them at {hours} h UTC" if hours else "")
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"

@@ -1,0 +1,76 @@
+"""Console and orders are answered under our own names only, whatever names others make lead here."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.web.small_operator import SmallDesk, SmallOperator, SmallWatch
+from tests.web.small_search import Ask, bearer, made_key, served
+
+from vedette.config import Rate, Serve
+from vedette.web.console.routes import ConsoleParts
+
+SECRET, KEY = made_key("ops", "admin")
+GUARDED = ("/console", "/console/", "/console/signin", "/console/sites", "/api/v1/actions")
+OURS = ("127.0.0.1", "127.0.0.1:8080", "[::1]:8080", "192.0.2.7", "localhost", "LOCALHOST:99", "vedette.localhost")
+FOREIGN = ("evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.evil.example", "", "x" * 5000)
+
+
+def parts() -> ConsoleParts:
+    """A console on small things."""
+    return ConsoleParts(SmallOperator(), SmallWatch(), SmallDesk())
+
+
+@pytest.fixture(scope="module")
+def ask() -> Iterator[Ask]:
+    """A real server on loopback, of which no name was told."""
+    with served(Serve(rate=Rate(0, 1.0)), lambda: [KEY], console=parts()) as (ask, _):
+        yield ask
+
+
+@pytest.fixture(scope="module")
+def named() -> Iterator[Ask]:
+    """One that has two names."""
+    serve = Serve(rate=Rate(0, 1.0), address="https://search.example.org", hosts=("Find.example.org",))
+    with served(serve, lambda: [KEY], console=parts()) as (ask, _):
+        yield ask
+
+
+@pytest.mark.parametrize("host", FOREIGN)
+@pytest.mark.parametrize("path", GUARDED)
+def test_a_foreign_name_opens_nothing_of_the_operators(ask: Ask, path: str, host: str) -> None:
+    """Not even the sign-in page; and it is said what to do if the name is one's own."""
+    heard = ask(path, {"Host": host, **bearer(SECRET)})
+    assert heard.status == 421
+    assert b"serve.hosts" in heard.body
+
+
+@pytest.mark.parametrize("host", OURS)
+def test_an_address_and_this_machine_are_no_foreign_names(ask: Ask, host: str) -> None:
+    """No name can be made to lead elsewhere where there is none."""
+    assert ask("/console/signin", {"Host": host}).status == 200
+    assert ask("/api/v1/actions", {"Host": host, **bearer(SECRET)}).status == 200
+
+
+def test_an_order_under_a_foreign_name_is_not_carried_out(ask: Ask) -> None:
+    """For programs the refusal is JSON."""
+    headers = {"Host": "evil.example", "Content-Type": "application/json", **bearer(SECRET)}
+    heard = ask("/api/v1/orders", headers, "POST", b'{"order": "pause_site", "site": "https://docs.example.org/"}')
+    assert heard.complaint == (421, "foreign_host", None)
+
+
+@pytest.mark.parametrize("path", ["/", "/search?q=lag", "/api/v1/search?q=lag", "/healthz", "/privacy"])
+def test_searching_goes_by_any_name(ask: Ask, path: str) -> None:
+    """Who may search is asked elsewhere."""
+    assert ask(path, {"Host": "any.example"}).status == 200
+
+
+@pytest.mark.parametrize("host", ["search.example.org", "SEARCH.example.org.:443", "find.example.org", "127.0.0.1"])
+def test_names_that_were_told_are_ours(named: Ask, host: str) -> None:
+    """Of the address, and of the list beside it."""
+    assert named("/console/signin", {"Host": host}).status == 200
+
+
+@pytest.mark.parametrize("host", ["example.org", "www.search.example.org", "search.example.org.evil.example"])
+def test_names_beside_those_are_not(named: Ask, host: str) -> None:
+    """Neither those above nor those below."""
+    assert named("/console/signin", {"Host": host}).status == 421
