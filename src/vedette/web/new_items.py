@@ -16,12 +16,12 @@ _HOW = {
 }
 ITEM_EXAMPLE = {
     "cursor": "4711",
-    "url": "https://news.example.org/2026/01/harbour",
+    "url": "https://docs.example.org/2026/01/harbour",
     "title": "The harbour opens again",
     "snippet": "Ships may enter the harbour from Monday on.",
-    "site": "news.example.org",
+    "site": "docs.example.org",
     "first_seen_at": "2026-01-31T09:26:53Z",
-    "found_via": {"how": "feed", "url": "https://news.example.org/feed.xml"},
+    "found_via": {"how": "feed", "url": "https://docs.example.org/feed.xml"},
     "published_at": "2026-01-31T09:20:00Z",
     "told_at": "2026-01-31T09:27:02Z",
     "delay_s": 413.0,
