@@ -78,8 +78,8 @@ def test_a_secret_typed_in_the_place_of_its_place_is_not_shown_again() -> None:
 
 def test_what_was_set_on_the_command_line_stays_and_can_be_taken_away() -> None:
     """Other settings of such a site can be changed as ever."""
-    own = console(Site(START, secrets="file:/root/wiki"))
-    own.post("/console/sites/edit", **fields("file:/root/wiki", start=START, delay="7s"))
+    own = console(Site(START, secrets="file:/etc/wiki/secret"))
+    own.post("/console/sites/edit", **fields("file:/etc/wiki/secret", start=START, delay="7s"))
     own.post("/console/sites/edit", **fields("", start=START))
     first, second = own.operator.orders
     assert isinstance(first, SetSite)
