@@ -84,3 +84,24 @@ def test_a_page_is_worth_its_price_when_it_is_due(price: float) -> None:
     now = float(due_d(state, seen, price).max()) * DAY_S
     again = POLICY.due(state, seen, now, price, rng_for(1, "tests/expected-gain"))
     assert (again <= now + DAY_S).any()
+
+
+def test_where_pages_die_others_are_looked_after_and_rates_stay() -> None:
+    """Where pages of a section are gone, its others are worth more, and not believed to change more."""
+    policy, day_s = POLICY, DAY_S
+    pages, no = 20, np.zeros(20, bool)
+    groups = {"section": np.repeat([2, 3], 10), "site": np.ones(20, np.int64)}
+    known = Known(np.arange(pages), np.full(pages, day_s), no, ~no, np.full(pages, np.nan), **groups)
+    state = policy.observe(policy.start(None), known, day_s)
+    some = known.some(np.isin(np.arange(pages), [0, 1, 2, 10, 11, 12]))
+    later = replace(
+        some, first_fetch=np.zeros(6, bool), last_fetch_s=np.full(6, 40 * day_s), before_s=np.full(6, day_s)
+    )
+    gone = np.array([True] * 3 + [False] * 3)
+    without = policy.observe(state, later.some(~gone), 40 * day_s)
+    after = policy.observe(state, replace(later, gone=gone, changed=gone), 40 * day_s)
+    left = known.some(np.array([5, 15]))
+    worth = policy.value(after, left, 41 * day_s)
+    assert worth[0] > 1.1 * worth[1]
+    calm, dying = (policy.rates(each, left).mean for each in (without, after))
+    np.testing.assert_allclose(dying, calm)

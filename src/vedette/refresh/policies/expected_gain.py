@@ -1,16 +1,17 @@
 """Fetch a page again when what the fetch is expected to bring, to those who search, is worth its price."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from vedette.decide import Floats
 from vedette.refresh.index_rule import DAY_S, staleness_at, staleness_worth
 from vedette.refresh.known import Known, Memory
-from vedette.refresh.model import Rates, belief_of
+from vedette.refresh.model import Belief, Rates, belief_of
 from vedette.refresh.models.ageing import Ageing
 from vedette.refresh.models.mixture import Mixture
 from vedette.refresh.models.pooled import Pooled
+from vedette.refresh.models.rows import inner
 from vedette.refresh.models.two_stage import TwoStage
 from vedette.refresh.models.waves import Waves
 from vedette.refresh.models.young import Young
@@ -19,7 +20,9 @@ __all__ = ["ExpectedGain"]
 
 # The models that it asks; hours of the week cost more than they told on the histories that were tried.
 MODEL = Mixture(parts=(Waves(), Pooled(), Ageing(), TwoStage(), Young()))
-# Columns behind those of the model: of a page, what its changes brought together, how many, and how often it is seen.
+# Pages die in waves, too: where one of a section is gone, others may be. So does a copy of it mislead who searches.
+DEATHS = Waves(name="deaths")
+# Columns behind those of the models: of a page, what its changes brought together, how many, and how often it is seen.
 GAINS, MEASURED, VIEWS = range(3)
 # Of a group: what changes brought together, how many, and how often the pages are seen that changed.
 GROUP_WIDTH = 3
@@ -33,7 +36,8 @@ class ExpectedGain:
 
     x is how stale the copy is believed to be (-log of the chance that it is current, so that belief may grow by time,
     by age and by waves alike: a mixture of models says how), h the hazard with which it goes stale, and mu what a
-    change of this page brings to those who search, 1 for an ordinary page:
+    change of this page brings to those who search, 1 for an ordinary page. A page that is gone has gone stale, too; how
+    probably it is, is believed apart from its changes, so that neither distorts the other:
 
         mu = floor + (1 - floor) (gains + c usual) / (changes + c) / (mean gain of a change)
 
@@ -62,6 +66,7 @@ class ExpectedGain:
 
     name: str = "expected-gain"
     model: Mixture = MODEL
+    deaths: Waves = DEATHS
     floor: float = 0.9
     confidence: float = 2.0
     longest_s: float = 180 * DAY_S
@@ -71,12 +76,12 @@ class ExpectedGain:
     @property
     def page_width(self) -> int:
         """Numbers that are remembered of a page."""
-        return self.model.page_width + 3
+        return self.model.page_width + self.deaths.page_width + 3
 
     @property
     def group_width(self) -> int:
         """Numbers that are remembered of a group of pages."""
-        return self.model.group_width + GROUP_WIDTH
+        return self.model.group_width + self.deaths.group_width + GROUP_WIDTH
 
     def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
         """Nothing is remembered."""
@@ -86,36 +91,37 @@ class ExpectedGain:
         """What fetches found teaches the model; where it is known already, what they brought counts, too."""
         after = state.reaching(batch)
         begun = batch.place[batch.first_fetch]
-        learned = self.model.learn(self._of_model(after), batch)
-        after.pages[:, : self.model.page_width] = learned.pages
-        after.groups[:, : self.model.group_width] = learned.groups
-        after.pages[begun, self.model.page_width :] = 0.0
+        for rows, learned in (
+            (self._of_model(after), self.model.learn(self._of_model(state), batch)),
+            (self._of_deaths(after), self.deaths.learn(self._of_deaths(state), _mortal(batch))),
+        ):
+            rows.pages[:], rows.groups[:] = learned.pages, learned.groups
+        self._of_gains(after).pages[begun] = 0.0
         return self.gained(after, batch, now)
 
     def gained(self, state: Memory, batch: Known, now: float) -> Memory:  # noqa: ARG002 - as observe
         """What earlier fetches turned out to have brought (``gain``), and how often pages are seen (``views``)."""
         after = state.reaching(batch)
-        own = after.pages[:, self.model.page_width :]
+        own, groups = self._of_gains(after).pages, self._of_gains(after).groups
         seen = np.isfinite(batch.views)
         own[batch.place[seen], VIEWS] = np.maximum(batch.views[seen], 0.0)
         some = np.isfinite(batch.gain) & batch.changed & ~batch.first_fetch
         gain, rows = np.maximum(batch.gain[some], 0.0), batch.place[some]
         own[rows, GAINS] += gain
         own[rows, MEASURED] += 1.0
-        every = after.groups[0, self.model.group_width :]
-        every += gain.sum(), len(gain), own[rows, VIEWS].sum()
+        groups[0] += gain.sum(), len(gain), own[rows, VIEWS].sum()
         return after
 
     def value(self, state: Memory, batch: Known, now: float) -> Floats:
         """What a fetch of each page is worth now, per unit of cost; 1 is an ordinary change had for a day."""
-        belief = belief_of(self.model, self._of_model(state), batch, np.full(len(batch), now))
+        belief = self._belief(state, batch, np.full(len(batch), now))
         worth: Floats = self._weight(state, batch) / belief.hazard * staleness_worth(belief.staleness) / batch.cost
         return worth
 
     def due(self, state: Memory, batch: Known, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """When the worth reaches the price, if nothing is heard until then and the hazard stays what it is."""
         at_s = np.maximum(batch.last_fetch_s, now)
-        belief = belief_of(self.model, self._of_model(state), batch, at_s)
+        belief = self._belief(state, batch, at_s)
         part = price * batch.cost * belief.hazard / self._weight(state, batch)
         left = np.maximum(staleness_at(part) - belief.staleness, 0.0)
         latest_s = batch.last_fetch_s + self.longest_s
@@ -137,14 +143,29 @@ class ExpectedGain:
             f"and a change of it counts {weight:.1f} times an ordinary one"
         )
 
+    def _belief(self, state: Memory, batch: Known, at_s: Floats) -> Belief:
+        """That a page has changed or is gone, by one hazard or the other."""
+        changes = belief_of(self.model, self._of_model(state), batch, at_s)
+        deaths = self.deaths.belief(self._of_deaths(state), _mortal(batch), at_s)
+        return Belief(changes.staleness + deaths.staleness, changes.hazard + deaths.hazard)
+
     def _of_model(self, state: Memory) -> Memory:
-        return Memory(state.pages[:, : self.model.page_width], state.groups[:, : self.model.group_width])
+        return inner(state, 0, self.model.page_width, 0, self.model.group_width)
+
+    def _of_deaths(self, state: Memory) -> Memory:
+        deaths = self.deaths
+        return inner(state, self.model.page_width, deaths.page_width, self.model.group_width, deaths.group_width)
+
+    def _of_gains(self, state: Memory) -> Memory:
+        page, group = (self.model.page_width + self.deaths.page_width, self.model.group_width + self.deaths.group_width)
+        return inner(state, page, 3, group, GROUP_WIDTH)
 
     def _weight(self, state: Memory, batch: Known) -> Floats:
         """mu: what a change of each page brings, in ordinary changes."""
         state = state.covering(batch)
-        own = state.pages[batch.place, self.model.page_width :]
-        gains, measured, views = state.groups[0, self.model.group_width :]
+        known = self._of_gains(state)
+        own = known.pages[batch.place]
+        gains, measured, views = known.groups[0]
         if not gains > 0:
             return np.ones(len(batch))
         mean = gains / measured
@@ -152,6 +173,12 @@ class ExpectedGain:
         expected = (own[:, GAINS] + self.confidence * usual) / (own[:, MEASURED] + self.confidence)
         weight: Floats = self.floor + (1.0 - self.floor) * expected / mean
         return weight
+
+
+def _mortal(batch: Known) -> Known:
+    """The batch as a model of deaths sees it: what changes is whether there is a page."""
+    unknown = np.full(len(batch), np.nan)
+    return replace(batch, changed=batch.gone, gone=np.zeros(len(batch), np.bool_), modified_s=unknown)
 
 
 def _days(days: float) -> str:
