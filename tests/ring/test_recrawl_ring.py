@@ -55,7 +55,7 @@ def test_sources_are_looked_at_at_their_own_pace() -> None:
 
 
 def test_sources_that_bring_what_is_new_are_looked_at_more_often() -> None:
-    """At a price, a list with new links every hour comes round more often than one that stays; both do, each day."""
+    """With a budget, a list with new links every hour comes round more often than one that stays; both do, each day."""
 
     def list_of(*names: str) -> Reply:
         entries = "".join(f"<url><loc>{A}/{name}</loc></url>" for name in names)
@@ -67,7 +67,8 @@ def test_sources_that_bring_what_is_new_are_looked_at_more_often() -> None:
     born: dict[str, Served | Server] = {f"{A}/n/{n}": page(title=in_letters(n)) for n in range(60)}
     maps: dict[str, Served | Server] = {f"{A}/busy.xml": busy, f"{A}/still.xml": list_of("p")}
     named = robots(f"Sitemap: {A}/busy.xml", f"Sitemap: {A}/still.xml")
-    drive = crawled({f"{A}/p": page(), **born, **maps, f"{A}/robots.txt": named}, 2 * DAY_S)
+    replies = {f"{A}/p": page(), **born, **maps, f"{A}/robots.txt": named}
+    drive = crawled(replies, 2 * DAY_S, budget_per_s=300 / DAY_S)
     looks = {url: [at_s for at_s in times_of(drive, url) if at_s > DAY_S] for url in maps}
     assert len(looks[f"{A}/busy.xml"]) > 2 * len(looks[f"{A}/still.xml"]) > 0
     found_s = [times_of(drive, f"{A}/n/{n}")[0] - (n + 1) * HOUR_S for n in range(24, 46)]
@@ -78,7 +79,9 @@ def test_a_page_becomes_a_source_by_what_it_names() -> None:
     """An ordinary page with a new link every hour is looked at far more often than one that only says the same."""
     news = lambda now_s: page(*(f"/n/{n}" for n in range(int(now_s // HOUR_S))))  # noqa: E731 - a reply by the time
     born: dict[str, Served | Server] = {f"{A}/n/{n}": page(title=in_letters(n)) for n in range(130)}
-    drive = crawled({f"{A}/p": news, f"{A}/q": page(), START: page("/p", "/q"), **born}, 5 * DAY_S)
+    drive = crawled(
+        {f"{A}/p": news, f"{A}/q": page(), START: page("/p", "/q"), **born}, 5 * DAY_S, budget_per_s=300 / DAY_S
+    )
     late = {name: [at_s for at_s in times_of(drive, f"{A}/{name}") if at_s > 3 * DAY_S] for name in "pq"}
     assert len(late["p"]) > 3 * max(len(late["q"]), 1)
 

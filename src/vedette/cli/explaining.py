@@ -55,7 +55,7 @@ def _lines(told: Told, options: argparse.Namespace) -> Iterator[str]:
         yield f"Fetched   {_page_words(told['page'], told['now_s'])}"
         yield from reading_lines(told, options)
     yield from refresh_lines(told["refresh"])
-    yield from look_lines(told["look"])
+    yield from look_lines(told.get("look"))
     yield _next_words(told, options)
     yield from _thrift_words(told, options)
     if told["page"] is not None and told["page"]["archived"]:

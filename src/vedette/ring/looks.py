@@ -1,6 +1,7 @@
 """Looks at sources, as the keeper sees them: what each result showed that nobody knew, and when to look again.
 
-A look is an ordinary fetch. What it brought is known when its links were named, so due times are set again then.
+A look is an ordinary fetch. What it brought is known when its links were named, so due times are set again then. Where
+the operator set no budget there is nothing to be thrifty with, and lists come round at their fixed pace.
 """
 
 from collections import Counter
@@ -38,7 +39,8 @@ class Looks:
         looks = [self._look(result, new) for result in results if result.errand.robots_of is None]
         lists = {look.id for look in looks if look.is_list}
         looking, price = self._refreshing.looking, self._refreshing.price
-        times = looking.due_s(looking.came(looks, now_s), price, now_s)
+        sources = looking.came(looks, now_s)
+        times = looking.due_s([id_ for id_ in sources if self._refreshing.is_thrifty or id_ not in lists], price, now_s)
         rows = self._book.copies(list(times))
         self._book.keep_due(
             [

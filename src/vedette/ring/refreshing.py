@@ -38,7 +38,7 @@ __all__ = ["Asked", "Refreshing", "policy_kept"]
 PURSE, FORECAST = "refresh purse", "refresh forecast"
 ROUND_S = 3_600.0
 MOST_ASKED = 200
-# Where there is no budget: so often each source may be looked at, on average.
+# So often each source may be looked at, on average, where a budget is large.
 LOOK_SPAN_S = 1_800.0
 LEAST_ASKED_PER_S = 1.0
 SAMPLE = 1_000
@@ -104,7 +104,12 @@ class Refreshing:
     def _wanting(self) -> float:
         """How many pages there are to be fetched again, a source counting for as many as it is looked at more often."""
         looks = len(self.looking) * DEFAULT_SPAN_S / LOOK_SPAN_S
-        return self._pages + (looks if self._mind.is_priced else 0.0)
+        return self._pages + (looks if self.is_thrifty else 0.0)
+
+    @property
+    def is_thrifty(self) -> bool:
+        """Whether lists are looked at by the price, too; without a budget they come round at a fixed pace."""
+        return self._mind.is_priced and self._rules.budget_per_s > 0
 
     def rule(self, rules: Rules) -> None:
         """Other rules from now on. Another policy begins anew: what one remembers, none other can read."""
@@ -257,7 +262,7 @@ class Refreshing:
         judged = [known[one.id] for one in due if one.id in known and self._memory.judges(known[one.id])]
         later = self._later(judged, now_s)
         self._book.keep_due(list(later.items()))
-        looks = frozenset(one.id for one in due if self.looking.is_source(one.id))
+        looks = frozenset(one.id for one in due if self.is_thrifty and self.looking.is_source(one.id))
         return [one for one in due if one.id not in later], frozenset(look.page.id for look in judged) | looks
 
     def _later(self, judged: Sequence[Look], now_s: float) -> dict[int, float]:

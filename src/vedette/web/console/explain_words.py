@@ -195,7 +195,7 @@ def _fetching_again(told: Told) -> Iterator[Fact]:
     if due_s is not None:
         yield Fact("Next due", "now" if due_s <= now_s else f"in {age(due_s - now_s)}", at_s=due_s)
     yield from refresh_facts(told["refresh"])
-    yield from look_facts(told["look"])
+    yield from look_facts(told.get("look"))
     yield Fact("Rule", _cut(page["rule"]))
 
 
