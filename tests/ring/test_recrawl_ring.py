@@ -75,17 +75,6 @@ def test_sources_that_bring_what_is_new_are_looked_at_more_often() -> None:
     assert sum(found_s) / len(found_s) < HOUR_S
 
 
-def test_a_page_becomes_a_source_by_what_it_names() -> None:
-    """An ordinary page with a new link every hour is looked at far more often than one that only says the same."""
-    news = lambda now_s: page(*(f"/n/{n}" for n in range(int(now_s // HOUR_S))))  # noqa: E731 - a reply by the time
-    born: dict[str, Served | Server] = {f"{A}/n/{n}": page(title=in_letters(n)) for n in range(130)}
-    drive = crawled(
-        {f"{A}/p": news, f"{A}/q": page(), START: page("/p", "/q"), **born}, 5 * DAY_S, budget_per_s=300 / DAY_S
-    )
-    late = {name: [at_s for at_s in times_of(drive, f"{A}/{name}") if at_s > 3 * DAY_S] for name in "pq"}
-    assert len(late["p"]) > 3 * max(len(late["q"]), 1)
-
-
 def in_letters(now_s: float) -> str:
     """A time as a word: numbers alone would be no change that counts."""
     return "".join(chr(ord("a") + int(digit)) for digit in str(int(now_s)))
