@@ -105,3 +105,45 @@ def test_where_pages_die_others_are_looked_after_and_rates_stay() -> None:
     assert worth[0] > 1.1 * worth[1]
     calm, dying = (policy.rates(each, left).mean for each in (without, after))
     np.testing.assert_allclose(dying, calm)
+
+
+def announced(told: list[bool], changed: list[bool], rounds: int = 8) -> tuple[Memory, Known]:
+    """Pages that are fetched every ten days, some of which were announced as changed on the day before."""
+    state = POLICY.observe(POLICY.start(None), batch(10.0, None, [False] * len(told)), 10 * DAY_S)
+    seen = batch(10.0, None, changed)
+    for turn in range(2, rounds + 2):
+        day = 10.0 * turn
+        signal_s = np.where(told, (day - 1) * DAY_S, np.nan)
+        seen = replace(batch(day, day - 10.0, changed), signal_s=signal_s)
+        state = POLICY.observe(state, seen, day * DAY_S)
+    return state, seen
+
+
+def waits_d(state: Memory, seen: Known, *, heard: bool) -> float:
+    """How long the last of the pages waits from two days after its fetch, with or without an announcement."""
+    now = float(seen.last_fetch_s[-1]) + 2 * DAY_S
+    said = replace(seen, signal_s=np.full(len(seen), now - 60.0 if heard else np.nan))
+    due_s = POLICY.due(state, said, now, 0.3, rng_for(1, "tests/expected-gain"))
+    return float(due_s[-1] - now) / DAY_S
+
+
+def test_a_site_that_announces_its_changes_is_believed() -> None:
+    """Where announcements came before changes and only then, one brings the next fetch of a page forward."""
+    state, seen = announced(told=[True, True, False, False], changed=[True, True, False, False])
+    assert waits_d(state, seen, heard=True) < waits_d(state, seen, heard=False) / 2
+
+
+def test_a_site_that_cries_wolf_is_not() -> None:
+    """One more announcement shortens the wait by a smaller part where they came for nothing."""
+    wolf, _ = announced(told=[True] * 4, changed=[False] * 4)
+    honest, seen = announced(told=[True, True, False, False], changed=[True, True, False, False])
+    parts = [waits_d(state, seen, heard=True) / waits_d(state, seen, heard=False) for state in (wolf, honest)]
+    assert parts[0] > 2 * parts[1]
+
+
+def test_where_nobody_announces_anything_silence_says_nothing() -> None:
+    """A page of a silent site waits as long as its looks alone say; where changes are announced, silence reassures."""
+    changed = [True, True, False, False]
+    silent, seen = announced(told=[False] * 4, changed=changed)
+    telling, _ = announced(told=changed, changed=changed)
+    assert waits_d(silent, seen, heard=False) < waits_d(telling, seen, heard=False)

@@ -31,6 +31,8 @@ class _Telling(Protocol):
 
     def rates(self, state: Memory, batch: Known) -> Rates: ...
 
+    def chance(self, state: Memory, batch: Known, at_s: Floats) -> Floats: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Mind:
@@ -100,8 +102,11 @@ class Mind:
     def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats | None:
         """How probably each page differs from its copy at a time; None where the policy does not say.
 
-        A policy that has a model is asked through it, one with mere rates is taken to forget when a page changed.
+        A policy that has a model is asked through it unless it says more; one with mere rates is taken to forget when a
+        page changed.
         """
+        if hasattr(self.policy, "chance"):
+            return cast("_Telling", self.policy).chance(memory, batch, at_s)
         model = getattr(self.policy, "model", None)
         if model is not None:
             rows = Memory(memory.pages[:, : model.page_width], memory.groups[:, : model.group_width])

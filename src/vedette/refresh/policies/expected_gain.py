@@ -9,6 +9,7 @@ from vedette.refresh.index_rule import DAY_S, staleness_at, staleness_worth
 from vedette.refresh.known import Known, Memory
 from vedette.refresh.model import Belief, Rates, belief_of
 from vedette.refresh.models.ageing import Ageing
+from vedette.refresh.models.announced import Announced
 from vedette.refresh.models.mixture import Mixture
 from vedette.refresh.models.pooled import Pooled
 from vedette.refresh.models.rows import inner
@@ -22,6 +23,8 @@ __all__ = ["ExpectedGain"]
 MODEL = Mixture(parts=(Waves(), Pooled(), Ageing(), TwoStage(), Young()))
 # Pages die in waves, too: where one of a section is gone, others may be. So does a copy of it mislead who searches.
 DEATHS = Waves(name="deaths")
+# What sitemaps, feeds and pings say comes on top; it is no part of the mixture, so that it counts from the first day.
+ANNOUNCED = Announced()
 # Columns behind those of the models: of a page, what its changes brought together, how many, and how often it is seen.
 GAINS, MEASURED, VIEWS = range(3)
 # Of a group: what changes brought together, how many, and how often the pages are seen that changed.
@@ -35,9 +38,10 @@ class ExpectedGain:
         worth = (mu / h) (1 - e^-x (1 + x)) / cost,    due where worth = price
 
     x is how stale the copy is believed to be (-log of the chance that it is current, so that belief may grow by time,
-    by age and by waves alike: a mixture of models says how), h the hazard with which it goes stale, and mu what a
-    change of this page brings to those who search, 1 for an ordinary page. A page that is gone has gone stale, too; how
-    probably it is, is believed apart from its changes, so that neither distorts the other:
+    by age, by waves and by announcements alike: a mixture of models says how, and ``announced``), h the hazard with
+    which it goes stale, and mu what a change of this page brings to those who search, 1 for an ordinary page. A page
+    that is gone has gone stale, too; how probably it is, is believed apart from its changes, so that neither distorts
+    the other:
 
         mu = floor + (1 - floor) (gains + c usual) / (changes + c) / (mean gain of a change)
 
@@ -67,6 +71,7 @@ class ExpectedGain:
     name: str = "expected-gain"
     model: Mixture = MODEL
     deaths: Waves = DEATHS
+    announced: Announced = ANNOUNCED
     floor: float = 0.9
     confidence: float = 2.0
     longest_s: float = 180 * DAY_S
@@ -81,7 +86,7 @@ class ExpectedGain:
     @property
     def group_width(self) -> int:
         """Numbers that are remembered of a group of pages."""
-        return self.model.group_width + self.deaths.group_width + GROUP_WIDTH
+        return self.model.group_width + self.deaths.group_width + self.announced.group_width + GROUP_WIDTH
 
     def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies of its kind have
         """Nothing is remembered."""
@@ -94,6 +99,7 @@ class ExpectedGain:
         for rows, learned in (
             (self._of_model(after), self.model.learn(self._of_model(state), batch)),
             (self._of_deaths(after), self.deaths.learn(self._of_deaths(state), _mortal(batch))),
+            (self._of_announced(after), self.announced.learn(self._of_announced(state), batch)),
         ):
             rows.pages[:], rows.groups[:] = learned.pages, learned.groups
         self._of_gains(after).pages[begun] = 0.0
@@ -128,6 +134,12 @@ class ExpectedGain:
         due: Floats = np.minimum(at_s + left / belief.hazard * DAY_S, latest_s)
         return due
 
+    def chance(self, state: Memory, batch: Known, at_s: Floats) -> Floats:
+        """How probably each page has changed by a time, with what was announced; for people, and to be held to it."""
+        staleness = self._changes(state, batch, at_s).staleness
+        changed: Floats = -np.expm1(-staleness)
+        return changed
+
     def rates(self, state: Memory, batch: Known) -> Rates:
         """How often each page changes, for people."""
         return self.model.rates(self._of_model(state), batch)
@@ -136,7 +148,7 @@ class ExpectedGain:
         """How often it changes, how probably it has by now, and how much that matters."""
         one = batch.some(np.array([row]))
         rate = float(self.rates(state, one).mean[0])
-        chance = float(self.model.chance(self._of_model(state), one, np.array([now]))[0])
+        chance = float(self.chance(state, one, np.array([now]))[0])
         weight = float(self._weight(state, one)[0])
         return (
             f"expected-gain: changes about every {_days(1 / rate)}, has changed by now with a chance of {chance:.0%}, "
@@ -145,9 +157,13 @@ class ExpectedGain:
 
     def _belief(self, state: Memory, batch: Known, at_s: Floats) -> Belief:
         """That a page has changed or is gone, by one hazard or the other."""
-        changes = belief_of(self.model, self._of_model(state), batch, at_s)
+        changes = self._changes(state, batch, at_s)
         deaths = self.deaths.belief(self._of_deaths(state), _mortal(batch), at_s)
         return Belief(changes.staleness + deaths.staleness, changes.hazard + deaths.hazard)
+
+    def _changes(self, state: Memory, batch: Known, at_s: Floats) -> Belief:
+        by_looks = belief_of(self.model, self._of_model(state), batch, at_s)
+        return self.announced.weighed(self._of_announced(state), batch, by_looks, at_s)
 
     def _of_model(self, state: Memory) -> Memory:
         return inner(state, 0, self.model.page_width, 0, self.model.group_width)
@@ -156,9 +172,12 @@ class ExpectedGain:
         deaths = self.deaths
         return inner(state, self.model.page_width, deaths.page_width, self.model.group_width, deaths.group_width)
 
+    def _of_announced(self, state: Memory) -> Memory:
+        return inner(state, 0, 0, self.model.group_width + self.deaths.group_width, self.announced.group_width)
+
     def _of_gains(self, state: Memory) -> Memory:
-        page, group = (self.model.page_width + self.deaths.page_width, self.model.group_width + self.deaths.group_width)
-        return inner(state, page, 3, group, GROUP_WIDTH)
+        page = self.model.page_width + self.deaths.page_width
+        return inner(state, page, 3, self.group_width - GROUP_WIDTH, GROUP_WIDTH)
 
     def _weight(self, state: Memory, batch: Known) -> Floats:
         """mu: what a change of each page brings, in ordinary changes."""
