@@ -37,7 +37,7 @@ PARTITIONS = 1024
 
 Headers = tuple[tuple[str, str], ...]
 ScopeKind = Literal["prefix", "host", "domain"]
-JudgedBy = Literal["bytes", "text", "main", "links"]
+JudgedBy = Literal["bytes", "text", "main", "links", "queries"]
 Overrule = Literal["trap", "copy", "missing", "script", "empty", "thin", "spam"]
 Purpose = Literal["page", "robots"]
 
@@ -88,7 +88,7 @@ class Site:
     ignore_robots: bool = False
     allow_private: bool = False
     secrets: str = ""
-    change: JudgedBy = "main"
+    change: JudgedBy = "queries"
     overrule: tuple[Overrule, ...] = ()
     readers: tuple[str, ...] = ()
     share: float | None = None

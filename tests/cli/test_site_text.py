@@ -10,7 +10,7 @@ from vedette.facts import JudgedBy, Overrule, ScopeKind, Site
 
 PATTERN = st.text(st.characters(codec="utf-8"), max_size=20).map(lambda text: f"/{text}")
 SCOPE: st.SearchStrategy[ScopeKind] = st.sampled_from(["prefix", "host", "domain"])
-CHANGE: st.SearchStrategy[JudgedBy] = st.sampled_from(["bytes", "text", "main", "links"])
+CHANGE: st.SearchStrategy[JudgedBy] = st.sampled_from(["bytes", "text", "main", "links", "queries"])
 OVERRULE: st.SearchStrategy[tuple[Overrule, ...]] = st.sampled_from([(), ("trap",), ("trap", "copy"), ("thin", "spam")])
 SITE = st.builds(
     Site,

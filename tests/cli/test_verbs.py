@@ -278,7 +278,7 @@ def test_sites_survive_export_and_import(tmp_path: Path) -> None:
     assert before == after
     assert [row["include"] for row in after] == [[], ["/a/*", "/b/*"]]
     assert [row["paused"] for row in after] == [False, True]
-    assert [(row["change"], row["overrule"]) for row in after] == [("links", ["trap", "spam"]), ("main", [])]
+    assert [(row["change"], row["overrule"]) for row in after] == [("links", ["trap", "spam"]), ("queries", [])]
     assert "robots.txt" in vedette("sites", "add", "127.0.0.3", cwd=tmp_path).stdout
 
 

@@ -55,6 +55,7 @@ def found_changed(drive: Drive) -> set[str]:
         ("text", {"frame", "words"}),
         ("main", {"words"}),
         ("links", {"links"}),
+        ("queries", {"words"}),
     ],
 )
 def test_the_rule_of_the_site_decides(rule: JudgedBy, counting: set[str]) -> None:
@@ -62,9 +63,9 @@ def test_the_rule_of_the_site_decides(rule: JudgedBy, counting: set[str]) -> Non
     assert found_changed(driven(rule)) == counting
 
 
-def test_the_default_is_what_can_be_searched_for() -> None:
-    """A site for which nobody chose goes by its main text."""
-    assert Site(START).change == "main"
+def test_the_default_is_what_searches_notice() -> None:
+    """A site for which nobody chose goes by what people search for."""
+    assert Site(START).change == "queries"
 
 
 def test_another_rule_holds_at_once_and_invents_no_change() -> None:

@@ -1,5 +1,6 @@
 """Refreshing with a price: what is learned, what it costs, and what survives a restart or other settings."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from math import inf
@@ -151,6 +152,45 @@ def test_what_fetches_brought_is_learned_once_per_fetch() -> None:
     (look,) = drive.book.looks([row.id])
     assert (look.kept.gain, look.kept.views) == (3.0, None)
     assert look.kept.memory != before[1]
+
+
+def measured_days(drive: Drive, days: int, gain_of: Mapping[str, float]) -> None:
+    """Run, and tell each hour what the latest fetches of some pages brought."""
+    for _ in range(days * 24):
+        drive.run(HOUR_S)
+        rows = [(drive.pages()[url], gain) for url, gain in gain_of.items()]
+        drive.keeper.gained([Gained(row.id, row.fetched_s, gain, 1.0) for row, gain in rows], drive.now_s)
+
+
+def test_what_searches_do_not_notice_is_no_change() -> None:
+    """Of two pages that change all the time, the one whose changes move nothing in searches is believed to be quiet."""
+    drive = begun(
+        web_of(2, loud=lambda now_s: page(title=letters(now_s)), mute=lambda now_s: page(title=letters(now_s)))
+    )
+    loud, mute = f"{A}/loud", f"{A}/mute"
+    drive.run(HOUR_S)
+    measured_days(drive, 12, {loud: 1.0, mute: 0.0})
+    rates = []
+    for url in (loud, mute):
+        (look,) = drive.book.looks([drive.pages()[url].id])
+        asked = drive.keeper.refreshing.asked_of(look, drive.now_s)
+        assert asked is not None
+        assert asked.rate_d is not None
+        rates.append(asked.rate_d)
+    assert rates[1] < rates[0] / 2
+
+
+def test_a_change_that_nobody_weighs_counts_as_it_was_found() -> None:
+    """Where gains stop coming, what was put off is learned from at the next fetch: nothing is lost."""
+    drive = begun(web_of(2, busy=lambda now_s: page(title=letters(now_s)))).run(HOUR_S)
+    drive.keeper.gained([Gained(10**6, 0.0, 1.0, 1.0)], drive.now_s)
+    before = drive.keeper.refreshing.forecast.refreshes
+    fetches = drive.asked_urls().count(f"{A}/busy")
+    while drive.asked_urls().count(f"{A}/busy") < fetches + 2:
+        drive.run(6 * HOUR_S)
+        drive.keeper.gained([Gained(10**6, 0.0, 1.0, 1.0)], drive.now_s)
+    assert (drive.keeper.refreshing.forecast.found_share or 0.0) > 0.0
+    assert drive.keeper.refreshing.forecast.refreshes > before
 
 
 def test_what_changes_is_expected_to_change() -> None:

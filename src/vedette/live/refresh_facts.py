@@ -20,6 +20,7 @@ _COUNTS = {
     "text": "another visible text",
     "main": "another main text",
     "links": "other links",
+    "queries": "another main text, where a word that people search by gains or loses by it",
 }
 
 

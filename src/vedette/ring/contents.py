@@ -121,6 +121,7 @@ def _stored(content: Content, context: Context, title: str, body: str, headings:
     old = context.copy.kept if context.copy else None
     if old is not None and old.body_digest == content.kept.body_digest:
         return content
+    changed = content.change is not None and content.change.changed
     body, is_plain = tidied(body[:LONGEST_BODY])
     date_s = content.modified_s if content.published_s is None else content.published_s
     stored = Stored(
@@ -135,7 +136,7 @@ def _stored(content: Content, context: Context, title: str, body: str, headings:
         content.marks,
         is_plain,
     )
-    return content._replace(stored=pack(stored))
+    return content._replace(stored=pack(stored), unweighed=changed and context.judged_by == "queries")
 
 
 def _compared(seen: Seen, text: str, context: Context) -> tuple[Change | None, Kept]:
@@ -143,12 +144,12 @@ def _compared(seen: Seen, text: str, context: Context) -> tuple[Change | None, K
     old = context.copy.kept if context.copy else None
     if old is None:
         return None, first(seen)
-    if text and old.body_digest != seen.body_digest and context.judged_by in {"text", "main"}:
-        wanted = [
-            (block.place, block.text) for block in blocks_of(text) if block.in_main or context.judged_by == "text"
-        ]
+    # Whether searches notice is measured when the page is indexed; what does not touch its main text they never do.
+    judged_by = "main" if context.judged_by == "queries" else context.judged_by
+    if text and old.body_digest != seen.body_digest and judged_by in {"text", "main"}:
+        wanted = [(block.place, block.text) for block in blocks_of(text) if block.in_main or judged_by == "text"]
         seen = Seen(seen.body_digest, seen.text_print, seen.main_print, seen.sketch, seen.links, wanted)
-    return compare(old, seen, context.judged_by)
+    return compare(old, seen, judged_by)
 
 
 def _words(form: bytes) -> int:

@@ -44,6 +44,12 @@ class Came(NamedTuple):
         return self.earlier is None or not self.is_known or not is_good(self.earlier.status)
 
     @property
+    def is_unweighed(self) -> bool:
+        """Whether a change was found that counts only if searches notice it."""
+        content = self.result.content
+        return content is not None and content.unweighed and not self.is_first and not self.is_gone
+
+    @property
     def remembered(self) -> Remembered:
         """What is known after the answer; what it brought is measured later."""
         content, kept = self.result.content, self.kept

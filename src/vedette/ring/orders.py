@@ -92,6 +92,7 @@ class Content(NamedTuple):
     of its owner about what may be done with it; ``objections`` are what speaks against indexing it, by name, each with
     what it rests on. ``anchors`` are what the page calls its links, one for each. ``stored`` is its text, packed for
     the index, where it is new. ``private`` names the site with whose secrets it was fetched, where it was.
+    ``unweighed`` says that a change counts only if searches notice it, which is not known yet.
     """
 
     kept: Kept
@@ -109,6 +110,7 @@ class Content(NamedTuple):
     anchors: tuple[str, ...] = ()
     stored: bytes = b""
     private: str = ""
+    unweighed: bool = False
 
     @property
     def is_missing(self) -> bool:

@@ -1,7 +1,8 @@
 """What the refresh policy remembers, between the book and its mind: batches with their rows, dated, and kept again.
 
 Rows of pages are read from the book for each batch, those of groups are held here; both are written with what else the
-batch writes. Each row begins with the mark of its policy: what another one left is no memory.
+batch writes. Each row begins with the mark of its policy: what another one left is no memory. A page whose change waits
+to be weighed has the mark turned round.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,13 +44,18 @@ class Recollection:
         self._mind, self._book, self._seed, self._witness = mind, book, seed, witness
         page_width, group_width = mind.widths
         self._page_bytes = MARK_BYTES + NUMBER_BYTES * page_width
+        self._unweighed = bytes(255 - byte for byte in mind.mark)
         kept = [(name, _numbers(blob)) for name, blob in book.groups() if blob.startswith(mind.mark)]
         self._groups = GroupRows(group_width, kept)
         self._cost = FetchCost.from_json(book.life(COST))
 
     def knows(self, kept: Remembered) -> bool:
         """Whether the policy remembers a page."""
-        return len(kept.memory) == self._page_bytes and kept.memory.startswith(self._mind.mark)
+        return len(kept.memory) == self._page_bytes and kept.memory.startswith((self._mind.mark, self._unweighed))
+
+    def awaits(self, kept: Remembered) -> bool:
+        """Whether the latest fetch of a page found a change from which nothing was learned yet."""
+        return self.knows(kept) and kept.memory.startswith(self._unweighed)
 
     def judges(self, look: Look) -> bool:
         """Whether it is for the policy to say when a page is due."""
@@ -89,11 +95,12 @@ class Recollection:
         stream = _stream(stage, now_s)
         self._witness(Decision(f"refresh/{stage}", now_s, self._seed, stream, policies, facts, outcome))
 
-    def keep(self, made: Made, after: Memory, kept: Sequence[Remembered]) -> None:
-        """This is remembered from now on."""
+    def keep(self, made: Made, after: Memory, kept: Sequence[Remembered], *, unweighed: bool = False) -> None:
+        """This is remembered from now on; ``unweighed`` where the latest fetches wait to be learned from."""
         mark = self._mind.mark
+        row_mark = self._unweighed if unweighed else mark
         rows = zip(kept, after.pages, strict=True)
-        self._book.keep_remembered([one._replace(memory=mark + row.tobytes()) for one, row in rows])
+        self._book.keep_remembered([one._replace(memory=row_mark + row.tobytes()) for one, row in rows])
         self._groups.put(made.picked, after.groups)
         self._book.keep_groups([(name, mark + row.tobytes()) for name, row in self._groups.changed()])
 

@@ -4,20 +4,23 @@
     signalled something said that pages have changed: they are asked about at once
     due       pages whose time has come are asked about once more: the price may have risen
     step      time goes by: the price moves, and some pages are asked about, so that every one is about once an hour
-    gained    what fetches turned out to have brought to search is learned
+    gained    what fetches turned out to have brought to search is learned; a change that searches must notice to count
+              is learned from only then, or at the next fetch
 
 A due time is only as good as the price and the groups by which it was worked out. Both move, so due times are thin:
 whoever wakes a page asks again, and a round goes over all pages for ever.
 """
 
 from collections.abc import Mapping, Sequence
-from math import inf
+from dataclasses import replace
+from math import inf, isfinite
 from typing import NamedTuple
 
 import numpy as np
 
 from vedette.decide import Floats, rng_for
 from vedette.price import MOST_OVERSPENT
+from vedette.refresh.known import Bools
 from vedette.ring.forecast import Forecast
 from vedette.ring.gone_pages import GonePages
 from vedette.ring.kept import Rules
@@ -33,7 +36,7 @@ from vedette.ring.schedule import ORDINARY, is_good, is_source, kind_after
 from vedette.ring.starting_price import starting_price
 from vedette.ring.witness import Witness
 
-__all__ = ["Asked", "Refreshing", "policy_kept"]
+__all__ = ["Asked", "Refreshing", "policy_kept", "price_kept"]
 
 PURSE, FORECAST = "refresh purse", "refresh forecast"
 ROUND_S = 3_600.0
@@ -45,6 +48,8 @@ SAMPLE = 1_000
 # Another due time is worth a write if it differs by this part of the wait that is left, or by a minute.
 SAME_PART, SAME_S = 0.02, 60.0
 SAME_FETCH_S = 1.0
+# Who has measured nothing for so long does not measure.
+MEASURING_S = 86_400.0
 SLOWEST_PACE = 1e-9
 # A whole number that was summed up of parts may lie a hair below itself.
 SUMMED = 1e-6
@@ -72,6 +77,12 @@ def policy_kept(book: Book) -> str | None:
     return Purse.policy_in(kept) if kept else None
 
 
+def price_kept(book: Book) -> float | None:
+    """The price that last held here; None where none did."""
+    policy = policy_kept(book)
+    return Purse.from_json(book.life(PURSE), policy).price if policy is not None else None
+
+
 class Refreshing:
     """The policy, what it remembers of groups, and the price; what it remembers of pages is in the book."""
 
@@ -89,6 +100,7 @@ class Refreshing:
         self.forecast = self._forecast_kept = Forecast.from_json(book.life(FORECAST))
         self._pages = book.remembered_count()
         self._cursor, self._to_ask = 0, 0.0
+        self._measured_s: float | None = None
 
     @property
     def policy(self) -> str:
@@ -124,11 +136,50 @@ class Refreshing:
         self, answers: Sequence[Fetched], earlier: Mapping[int, PageRow], links: Mapping[int, int] = NO_LINKS
     ) -> dict[int, float]:
         """When each of these is due again that is no source; ``links`` is how often each was named."""
-        kept = self._book.remembered([result.errand.id for result in answers])
+        ids = [result.errand.id for result in answers]
+        kept = self._book.remembered(ids)
+        if self._weigh_unmeasured(kept):
+            kept = self._book.remembered(ids)
         came = [self._came(result, earlier, kept, links) for result in answers]
         came = [one for one in came if not _is_source(one) and (one.is_known or not one.is_gone)]
         gone = self._gone.judged(answers, earlier, self.price or ORDINARY)
-        return gone | self._learned(came) if came else gone
+        measuring = self._is_measuring
+        now = [one for one in came if not (measuring and one.is_unweighed)]
+        later = [one for one in came if measuring and one.is_unweighed]
+        return gone | (self._learned(now) if now else {}) | (self._put_off(later) if later else {})
+
+    @property
+    def _is_measuring(self) -> bool:
+        """Whether somebody measures what fetches bring."""
+        return self._measured_s is not None and (self._purse.seen_s or 0.0) - self._measured_s < MEASURING_S
+
+    def _put_off(self, came: Sequence[Came]) -> dict[int, float]:
+        """When these are due as far as is known; from what they found is learned when searches have weighed it."""
+        made = self._memory.of_answers(came)
+        due_s = self._ask_of(made, float(made.batch.last_fetch_s.max()))
+        self._memory.keep(made, made.memory, [one.remembered for one in came], unweighed=True)
+        return {one.result.errand.id: at_s for one, at_s in zip(came, due_s.tolist(), strict=True)}
+
+    def _weigh_unmeasured(self, kept: Mapping[int, Remembered]) -> bool:
+        """What was put off and never measured counts as it was found; whether there was any."""
+        ids = [id_ for id_, one in kept.items() if self._memory.awaits(one)]
+        looks = [look for look in self._book.looks(ids) if self._memory.judges(look)] if ids else []
+        self._weigh(looks, None)
+        return bool(looks)
+
+    def _weigh(self, looks: Sequence[Look], noticed: Bools | None) -> None:
+        """Learn from changes that were put off; ``noticed`` says whether searches noticed, None that nobody knows."""
+        if not looks:
+            return
+        made = self._memory.of_looks(looks)
+        made = made if noticed is None else made._replace(batch=replace(made.batch, changed=noticed))
+        now_s = float(made.batch.last_fetch_s.max())
+        self._foresee(made, now_s)
+        after = self._mind.observe(made.memory, made.batch, now_s)
+        due_s = self._memory.dated("fetched", made, after, now_s, self._purse.value)
+        self._memory.keep(made, after, [look.kept for look in looks])
+        pairs = zip(looks, due_s.tolist(), strict=True)
+        self._book.keep_due([(look.page.id, at_s) for look, at_s in pairs if isfinite(look.page.due_s)])
 
     def _learned(self, came: Sequence[Came]) -> dict[int, float]:
         """When the pages among these are due; what is gone now teaches the policy, too."""
@@ -284,9 +335,14 @@ class Refreshing:
 
     def gained(self, gains: Sequence[Gained], now_s: float) -> None:
         """Learn from it, where it is about the latest fetch of a page; each page is named once."""
+        self._measured_s = now_s if gains else self._measured_s
         by_page = {one.page: one for one in gains}
         found = [look for look in self._book.looks(list(by_page)) if self._memory.judges(look)]
         looks = [_with(look, by_page[look.page.id]) for look in found if _is_latest(look, by_page[look.page.id])]
+        awaited = [look for look in looks if self._memory.awaits(look.kept)]
+        weighed = [look for look in awaited if look.kept.gain is not None]
+        self._weigh(weighed, np.array([look.kept.gain != 0.0 for look in weighed], np.bool_))
+        looks = [look for look in looks if not self._memory.awaits(look.kept)]
         if not looks:
             return
         made = self._memory.of_looks(looks)
@@ -320,12 +376,14 @@ class Refreshing:
         """When pages are due at the price of the moment."""
         if not looks:
             return np.zeros(0)
-        made = self._memory.of_looks(looks)
-        due_s = self._memory.dated("asked", made, made.memory, now_s, self._purse.value)
+        due_s = self._ask_of(self._memory.of_looks(looks), now_s)
         # Some of them are worth a look for what they link to before that.
         looked_s = self.looking.due_s([look.page.id for look in looks], self.price, now_s)
         sooner: Floats = np.minimum(due_s, [looked_s.get(look.page.id, inf) for look in looks])
         return sooner
+
+    def _ask_of(self, made: Made, now_s: float) -> Floats:
+        return self._memory.dated("asked", made, made.memory, now_s, self._purse.value)
 
 
 def _is_source(one: Came) -> bool:
