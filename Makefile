@@ -28,7 +28,7 @@ up: setup-run ## the real job: SITES="https://example.org/ …" CONTACT=you@exam
 
 test: check ## check, then every test (under 20 minutes)
 	@tools/browser
-	$(PY) -m pytest -n 2 --dist loadfile
+	$(PY) -m pytest -n 2 --dist loadfile --durations 15
 
 check: setup ## format, lint, strict types, import contract, purity
 	.venv/bin/ruff format --check .
