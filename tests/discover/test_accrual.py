@@ -153,6 +153,15 @@ def test_the_rhythm_of_the_day_is_learned() -> None:
     assert week[11] > 2 * week[2]
 
 
+def test_what_is_rare_is_not_forgotten() -> None:
+    """A page that led to something in a few weeks of the first year is told from one that never did, a year later."""
+    site = Site([0, 0])
+    for week in range(80):
+        site.look({0: [week] if week in (3, 6, 9) else [], 1: []}, week * 7 * DAY_S)
+    mean = rates(site.state, site.book.options()).mean
+    assert mean[0] > 1.5 * mean[1]
+
+
 def test_same_seed_same_picks() -> None:
     """Nothing but what is handed in counts."""
     one, other = (steady([1, 2, 3], [4, 8, 2], 6) for _ in range(2))

@@ -108,6 +108,15 @@ def test_who_learns_from_own_looks_is_told_of_no_full_crawl() -> None:
     assert "ceiling" not in row
 
 
+def test_the_default_knows_what_its_rivals_know_or_pays_for_it() -> None:
+    """It has rows with full crawls told, at the cases of its rivals, and one of its own looks alone."""
+    mine, rival = (policy_rows(policies("discover")[name], hosts(), 3, 1) for name in ("accrual", "od-win"))
+    assert [row["recrawl"] for row in mine if row["k"] == 3] == [1.0, 2.0, 4.0, 0.0]
+    for every in (1, 2, 4):
+        assert row_at(mine, every, 3)["cases"] == row_at(rival, every, 3)["cases"]
+        assert row_at(mine, every, 3)["coverage"] >= row_at(rival, every, 3)["coverage"] - 1e-9
+
+
 def test_the_experiment_takes_made_histories(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows for weeks and months, every number announced but for what they are about."""
     monkeypatch.setattr("vedette.lab.experiments.discovery.open_history", lambda name: a_site())  # noqa: ARG005 - any name

@@ -22,6 +22,7 @@ from vedette.lab.cycle_rows import CYCLE_OWN
 from vedette.lab.discovery_run import DiscoveryPolicy, Outcome, chooser_of, discover
 from vedette.lab.experiment import Cell, Span
 from vedette.lab.experiments import discovery as pooled
+from vedette.lab.experiments import discovery_by_price as by_price
 from vedette.lab.experiments import discovery_per_host as by_host
 from vedette.lab.leaks import Decided, first_leak
 from vedette.lab.registry import policies
@@ -320,3 +321,35 @@ def test_a_cell_comes_out_the_same_again(tmp_path: Path) -> None:
     world = a_file(busy_world(), tmp_path)
     rows = [pooled.EXPERIMENT.run(Cell("discovery", world, "random", 2.0, seed)) for seed in (1, 1, 2)]
     assert rows[0] == rows[1] != rows[2]
+
+
+def busy_days(days: int) -> Frontpages:
+    """Three sources of one host; each shows two links an hour by day, for two hours each, and none by night."""
+    hours = [24 * day + hour for day in range(days) for hour in range(8, 20)]
+    births = list(itertools.product(range(3), hours, range(2)))
+    rows = [(source, number, hour, hour + 2) for number, (source, hour, _) in enumerate(births)]
+    return front(rows, 24 * days, [0] * 3)
+
+
+def test_a_price_spends_its_budget_where_links_come() -> None:
+    """Of one look an hour on average, days get more than nights, and spending comes near the budget."""
+    world = busy_days(21)
+    looks = by_price.PricedLooks(policies("discover")["accrual"], world, 1.0, 1)
+    chosen = np.array([len(each) for each in discover(world, looks, looks.k, range(world.snapshots)).chosen])
+    by_hour = chosen[24 * 10 :].reshape(-1, 24).mean(axis=0)
+    assert by_hour.mean() == pytest.approx(1.0, rel=0.25)
+    assert by_hour[9:20].mean() > 1.5 * by_hour[[0, 1, 2, 3, 4, 5]].mean()
+
+
+def test_a_run_by_price_tells_what_it_promises(tmp_path: Path) -> None:
+    """All but regret, which would need a bound with as many looks."""
+    path = tmp_path / "days.npz"
+    save_frontpages(busy_days(2), path)
+    (row,) = by_price.EXPERIMENT.run(Cell("discovery-by-price", f"frontpages:{path}", "default", 1.5, 1))
+    assert {*row} == {*by_price.EXPERIMENT.metrics}
+
+
+def test_a_price_is_asked_only_of_who_knows_one() -> None:
+    """Thompson has no price to hold a look against."""
+    with pytest.raises(UsageError, match="knows no price"):
+        by_price.EXPERIMENT.run(Cell("discovery-by-price", "frontpages:none.npz", "thompson", 1.0, 1))

@@ -32,7 +32,9 @@ KINDS = len(LIVES_H)
 USUAL: Floats = np.array([0.3, 0.3, 0.2, 0.1])
 # So many links of its own weigh as much, at a source, as its host does; and hours of exposure, at a host, as everybody.
 CONFIDENCE, HOST_CONFIDENCE_H = 1.0, 20.0
-HALF_LIFE_S = 60 * 86_400.0
+# Half of the evidence is forgotten in this time; but not before so many links were expected, or what is rare is never
+# learned.
+HALF_LIFE_S, HALF_LIFE_LINKS = 60 * 86_400.0, 50.0
 # What never was looked at is as full as after so long.
 UNSEEN_S = 60 * 86_400.0
 # A source that failed once is mostly back within the hour; one that failed again, after some three times as long.
@@ -133,7 +135,7 @@ class Arrivals:
         part = rates * gathered
         expected = part.sum(axis=1)
         since_s = self.looked_s[place]
-        fading = 0.5 ** ((now - since_s) / HALF_LIFE_S)[:, None]
+        fading = 0.5 ** np.minimum((now - since_s) / HALF_LIFE_S, expected / HALF_LIFE_LINKS)[:, None]
         links, hours = self.links.copy(), self.hours.copy()
         awaited, better = corrected(awaited, batch, rows, since_s, now, LIVES_H)
         came = yields[:, None] * part / np.maximum(expected, 1e-12)[:, None]

@@ -16,7 +16,7 @@ from vedette.discover.looked import Sources
 __all__ = ["PATIENCE_H", "SOONEST_S", "Pace", "due", "hoped", "index", "pace", "rates", "urgency", "worth"]
 
 # A find that comes so late counts 1 / e of one that comes at once.
-PATIENCE_H = 24.0
+PATIENCE_H = 8.0
 SOONEST_S, LATEST_S = 300.0, 30 * 86_400.0
 # Times at which the index is reckoned to find when it reaches a price; in between it is taken for straight.
 STEPS = 48

@@ -19,14 +19,14 @@ import numpy as np
 from vedette.decide import Floats, Ints
 from vedette.errors import UsageError
 from vedette.lab.bounds.looks import BOUNDS
-from vedette.lab.discovery_run import Outcome, chooser_of, discover
+from vedette.lab.discovery_run import Chooser, Outcome, chooser_of, discover
 from vedette.lab.experiment import Cell, Measured, Metric, Span
 from vedette.lab.metrics.discovery import coverage, htd_p90, htd_p90_found, overhead, overhead_mean, regret
 from vedette.lab.registry import DEFAULT, LIVE, policies, policy_named
 from vedette.lab.spans import span_s
 from vedette.lab.worlds.frontpage_arrays import Frontpages
 
-__all__ = ["MEASURED", "OWN", "looks_of", "names_of_policies", "row_of", "rows_of"]
+__all__ = ["MEASURED", "OWN", "looks_of", "names_of_policies", "priced_row", "row_of", "rows_of"]
 
 MEASURED = ("coverage", "overhead", "overhead_mean", "htd_p90", "htd_p90_found", "regret", "fetches")
 OWN: Mapping[str, Metric] = {
@@ -78,6 +78,18 @@ def rows_of(world: Frontpages, cell: Cell) -> list[Measured]:
     whole = _overall(outcome, best) | _numbers(world, period, outcome, best)
     parts = enumerate(period.parts())
     return [whole, *({"part": float(number), **_numbers(world, part, outcome, best)} for number, part in parts)]
+
+
+def priced_row(world: Frontpages, cell: Cell, chooser: Chooser, most: int) -> Measured:
+    """The run of somebody who makes as many looks as are worth it, at most so many at a time, in numbers.
+
+    There is no regret among them: bounds have a constant number of looks.
+    """
+    period = _period(world, cell.span)
+    outcome = discover(world, chooser, most, period.span)
+    told = _overall(outcome, outcome) | _numbers(world, period, outcome, outcome)
+    looks = outcome.looks[period.measured.start - period.span.start :].sum() / max(len(period.measured), 1)
+    return {name: value for name, value in told.items() if not name.startswith("regret")} | {"looks": float(looks)}
 
 
 def looks_of(cell: Cell) -> int:
