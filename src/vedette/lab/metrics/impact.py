@@ -3,32 +3,21 @@
 The impact of a page is how often people would see it: ``I(p) = sum_q f(q) V(R(p, q))``, with its rank among *all*
 pages, crawled or not. The impact of a set of pages is the sum of theirs.
 
-Before a page is fetched its score is not known, but perhaps between what it lies. The *worst case* of fetching a set is
-the least impact that scores within their bounds allow. For a given set it is easily worked out: what is fetched scores
-as low as it may, all else as high as it may, and whoever is equal stands before it. (Every other case follows from this
-one by raising fetched pages and lowering others, and no rank of a fetched page gets worse by that.) What is hard is to
-choose the set: the worst case of two pages is not the sum of their worst cases (section 4.1).
+Before a page is fetched its score is not known, but perhaps between what it lies: the *worst case* of fetching a set is
+in ``vedette.order.impact.worst_case``, and what is expected in ``expected`` beside it.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
 from vedette.decide import Floats, Ints
 from vedette.lab.workload import Ties, Workload, result_lists, slot_scores
-from vedette.lab.worlds.history import Bools
-from vedette.viewing import Visibility, among_first, visibility
+from vedette.order.impact.worst_case import Bounds as Sketch
+from vedette.order.impact.worst_case import worst_case_impact
+from vedette.viewing import Visibility, among_first
 
 __all__ = ["Sketch", "impact_of", "page_impacts", "worst_case_impact"]
 
 VIEWED = 10  # the paper's K
-
-
-class Sketch(NamedTuple):
-    """What is known of a query's results, a row a page: between what its score lies. Equal bounds: it is crawled."""
-
-    low: Floats
-    high: Floats
 
 
 def page_impacts(
@@ -45,18 +34,3 @@ def page_impacts(
 def impact_of(fetched: Ints, impacts: Floats) -> float:
     """The impact of the pages that were fetched, each counted once however often it was."""
     return float(impacts[np.unique(fetched)].sum())
-
-
-def worst_case_impact(sketch: Sketch, fetched: Bools, frequency: float, seen: Visibility = visibility) -> float:
-    """The least that fetching these rows of a query's sketch can bring.
-
-    One page is known to score 5, one is fetched that scores 3 to 6 and may come second:
-
-    >>> sketch = Sketch(np.array([5.0, 3.0]), np.array([5.0, 6.0]))
-    >>> worst_case_impact(sketch, np.array([False, True]), 2.0, among_first(1))
-    0.0
-    """
-    scores = np.where(fetched, sketch.low, sketch.high)
-    order = np.lexsort((fetched, -scores))
-    ranks = np.flatnonzero(fetched[order]) + 1
-    return frequency * float(seen(ranks).sum())

@@ -1,0 +1,218 @@
+"""What is learned from first fetches, and what it says about unseen URLs: the printed estimates and our own.
+
+*As printed* (Impact08, section 5): the expected scores of matching pages are put into the sketches of needy queries,
+and the impact of a page is how often it is among the first K there (``query_based``). Importance alone says something,
+too (``independent``); a hybrid is a weighted average of both.
+
+*Ours* (``worth``): how probably a page is among the first K, with the distribution of its score and not its mean, and
+for whatever the most telling word of a query matches. That, the printed estimates, and what pages of the same folder,
+branch and words brought are then columns of a second forest, which learns from crawled pages what they are good for
+together. It learns whatever it is told that pages brought, so its answers are in that unit.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.decide import Floats, Ints
+from vedette.order.impact.described import Brought, Described
+from vedette.order.impact.forest import Forest, Grower
+from vedette.order.impact.independent import Quadratic, fitted_weights
+from vedette.order.impact.matching import Hits, Matcher, Pairs, Wanted
+from vedette.order.impact.pooled import FOLDS, Pooled, out_of_fold, pooled
+from vedette.order.impact.scorer import FEWEST, Halves, grown_halves, pair_columns, true_scores
+from vedette.order.impact.sketches import Sketches
+
+__all__ = ["Asking", "Expectation", "Means", "learned", "start"]
+
+ALL_GRAMS = 1.0 - 1e-9  # rho = 1
+BY_QUERIES, BY_IMPORTANCE = 2, 3  # columns of a page
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What a policy is set up with: the queries that have sketches, and who grows trees."""
+
+    wanted: Wanted
+    grow: Grower
+    seed: int = 0
+
+
+class Means(NamedTuple):
+    """What pages brought on average, by folder, by branch and by word."""
+
+    folders: Pooled
+    branches: Pooled
+    words: Pooled
+
+
+class _Told(NamedTuple):
+    """Pages that were learned from: who they are, in which half, and their means out of other folds."""
+
+    page: Ints
+    half: Ints
+    means: tuple[Floats, Floats, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """All that was learned. Without an ``asking``, and before anything was fetched, everything is worth the same."""
+
+    asking: Asking | None = None
+    quadratic: Quadratic = field(default_factory=Quadratic)
+    means: Means | None = None
+    matcher: Matcher | None = None
+    sketches: Sketches | None = None
+    scorer: Halves | None = None
+    pages: Forest | None = None
+    weights: tuple[float, float] = (0.0, 1.0)
+
+    def independent(self, batch: Described) -> Floats:
+        """By importance alone."""
+        return self.quadratic.of(batch.importance)
+
+    def query_based(self, batch: Described) -> Floats:
+        """As printed: how often each is among the first K of sketches, by its expected scores."""
+        if self.scorer is None:
+            return np.zeros(len(batch))
+        pairs, columns, _ = self._pairs(batch, None)
+        strict = np.flatnonzero(pairs.share >= ALL_GRAMS)
+        pairs, scores = pairs.some(strict), self.scorer.means(columns[strict])
+        return _summed(pairs, self._first(pairs, scores) * self._asked(pairs), len(batch))
+
+    def weighted(self, batch: Described) -> Floats:
+        """Both, by the weights that were learned."""
+        by_queries, by_importance = self.weights
+        return by_queries * self.query_based(batch) + by_importance * self.independent(batch)
+
+    def worth(self, batch: Described, hits: Hits | None = None) -> Floats:
+        """Ours: the expected gain of a first fetch. ``hits`` are those of all strings, where some came earlier."""
+        if self.pages is None:
+            return self.independent(batch)
+        return np.maximum(self.pages.means(self.columns(batch, hits=hits)), 0.0)
+
+    def columns(self, batch: Described, told: _Told | None = None, hits: Hits | None = None) -> Floats:
+        """What is known of each page, a row a page; ``told`` for pages that were learned from."""
+        assert self.means is not None, "learned before asked"
+        row, word = _words(batch)
+        if told is None:
+            folders, branches = self.means.folders.of(batch.folder), self.means.branches.of(batch.branch)
+            words = self.means.words.of(word)
+        else:
+            folders, branches, words = told.means
+        word_mean, word_most = _by_words(row, words, len(batch), self.means.words.prior)
+        links = np.bincount(batch.strings.row[batch.strings.anchor], minlength=len(batch))
+        columns = (
+            *self._estimates(batch, told, hits),
+            *(self.independent(batch), batch.importance, np.log1p(np.maximum(batch.inlinks, 0)), batch.depth),
+            *(folders, branches, word_mean, word_most, np.log1p(links)),
+        )
+        return np.column_stack([np.asarray(column, np.float64) for column in columns])
+
+    def _estimates(self, batch: Described, told: _Told | None, hits: Hits | None) -> tuple[Floats, Floats, Floats]:
+        """By queries: probable, probable where all n-grams match, and by expected scores."""
+        nothing = np.zeros(len(batch))
+        if self.scorer is None:
+            return nothing, nothing, nothing
+        pairs, columns, bar = self._pairs(batch, told, hits)
+        half = None if told is None else told.half[pairs.row]
+        asked, strict = self._asked(pairs), pairs.share >= ALL_GRAMS
+        means, above = self.scorer.both(columns, bar, half)
+        chance, passes = above * asked, (means > bar) & strict
+        probable, certain, printed = (
+            _summed(pairs, values, len(batch)) for values in (chance, chance * strict, passes * asked)
+        )
+        return probable, certain, printed
+
+    def _pairs(self, batch: Described, told: _Told | None, hits: Hits | None = None) -> tuple[Pairs, Floats, Floats]:
+        assert self.asking is not None, "learned before asked"
+        assert self.sketches is not None, "learned before asked"
+        assert self.matcher is not None, "learned before asked"
+        pairs = self.matcher.candidates(self.matcher.hits(batch.strings) if hits is None else hits)
+        bar = self.sketches.bar()[pairs.query]
+        if told is not None:
+            bar = self.sketches.bar_without(pairs.query, told.page[pairs.row])
+        return pairs, pair_columns(pairs, batch, self.asking.wanted, self.sketches, bar), bar
+
+    def _asked(self, pairs: Pairs) -> Floats:
+        assert self.asking is not None, "learned before asked"
+        return self.asking.wanted.frequency[pairs.query]
+
+    def _first(self, pairs: Pairs, scores: Floats) -> Floats:
+        """Whether each pair is among the first K of its query, among crawled and matching uncrawled pages."""
+        assert self.sketches is not None, "learned before asked"
+        order = np.lexsort((pairs.row, -scores, pairs.query))
+        query = pairs.query[order]
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order)) - np.searchsorted(query, query)
+        crawled = (self.sketches.score[pairs.query] >= scores[:, None]).sum(axis=1)
+        return np.asarray((place + crawled < self.sketches.first) & (scores > 0), np.float64)
+
+
+def start(asking: Asking | None) -> Expectation:
+    """Nothing was fetched yet."""
+    return Expectation(asking)
+
+
+def learned(before: Expectation, brought: Brought) -> Expectation:
+    """What these first fetches teach, in place of what was learned before: whoever tells, tells all that counts."""
+    after = replace(before, quadratic=Quadratic.fitted(brought.importance, brought.gain))
+    if before.asking is None or not len(brought):
+        return after
+    asking = before.asking
+    told = _told(brought)
+    row, word = _words(brought)
+    means = (
+        pooled(brought.folder, brought.gain),
+        pooled(brought.branch, brought.gain),
+        pooled(word, brought.gain[row]),
+    )
+    found = brought.page[brought.found_row]
+    sketches = Sketches.empty(len(asking.wanted)).put(brought.found_query, found, brought.found_score)
+    after = replace(after, means=Means(*means), matcher=Matcher(asking.wanted), sketches=sketches)
+    after = _with_scorer(after, brought, told)
+    if len(brought) < FEWEST:
+        return after
+    rows = after.columns(brought, told)
+    weights = fitted_weights(rows[:, BY_QUERIES], rows[:, BY_IMPORTANCE], brought.gain)
+    return replace(after, pages=asking.grow(rows, brought.gain, asking.seed + 2), weights=weights)
+
+
+def _told(brought: Brought) -> _Told:
+    fold, half = np.arange(len(brought)) % FOLDS, np.arange(len(brought)) % 2
+    row, word = _words(brought)
+    means = (
+        out_of_fold(brought.folder, brought.gain, fold),
+        out_of_fold(brought.branch, brought.gain, fold),
+        out_of_fold(word, brought.gain[row], fold[row]),
+    )
+    return _Told(brought.page, half, means)
+
+
+def _with_scorer(after: Expectation, brought: Brought, told: _Told) -> Expectation:
+    assert after.asking is not None, "there are queries"
+    pairs, columns, _ = after._pairs(brought, told)  # noqa: SLF001 - this is how it is made
+    scores = true_scores(pairs, brought, len(after.asking.wanted))
+    halves = grown_halves(columns, scores, told.half[pairs.row], after.asking.grow, after.asking.seed)
+    return replace(after, scorer=halves)
+
+
+def _words(batch: Described) -> tuple[Ints, Ints]:
+    """Every word of every page, once: the page and the word."""
+    row = np.repeat(batch.strings.row, np.diff(batch.strings.start))
+    keys = np.unique((row << 32) | batch.strings.words.astype(np.int64))
+    return keys >> 32, keys & 0xFFFF_FFFF
+
+
+def _by_words(row: Ints, means: Floats, pages: int, prior: float) -> tuple[Floats, Floats]:
+    """What pages with the same words brought: the mean over a page's words, and the most."""
+    times = np.bincount(row, minlength=pages)
+    most = np.full(pages, prior)
+    np.maximum.at(most, row, means)
+    mean = np.bincount(row, means, pages) / np.maximum(times, 1)
+    return np.where(times > 0, mean, prior), most
+
+
+def _summed(pairs: Pairs, values: Floats, pages: int) -> Floats:
+    return np.asarray(np.bincount(pairs.row, values, pages), np.float64)
