@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.errors import ConfigError
-from vedette.price import Price
+from vedette.price import Firsts, Price, Returns, cleared, parts_of
 
 HOUR_S, DAY_S = 3_600.0, 86_400.0
 
@@ -55,3 +55,52 @@ def test_what_is_no_price_is_refused(value: float) -> None:
     """A price is a number above 0."""
     with pytest.raises(ConfigError, match="price"):
         Price(value)
+
+
+def test_what_was_never_fetched_is_worth_what_is_usual_and_what_brought_nothing_is_worth_something() -> None:
+    """However often a section brought nothing, it keeps a part; and one that brings much is worth more."""
+    firsts = Firsts().changed(np.full(20, 1.0)).came([["full"]] * 50 + [["empty"]] * 50, np.repeat([9.0, 0.0], 50))
+    full, empty = firsts.worth([["full"], ["empty"]]).tolist()
+    assert full > firsts.page_worth > empty > 0
+    assert Firsts().worth([["any"], []]).tolist() == [Firsts().page_worth] * 2
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(-1e6, 1e6)), max_size=30), st.floats(1e-9, 1e9))
+def test_worth_does_not_depend_on_the_unit_of_gains(came: list[tuple[str, float]], factor: float) -> None:
+    """Whether gains are told in one unit or another, what first fetches are worth in ordinary changes is the same."""
+    names, gains = [[name] for name, _ in came], np.array([gain for _, gain in came], np.float64)
+    one, other = (Firsts().changed(np.array([2.0]) * by).came(names, gains * by) for by in (1.0, factor))
+    asked = [["a"], ["b"], ["z"]]
+    assert other.worth(asked) == pytest.approx(one.worth(asked), rel=1e-6)
+    assert (one.worth(asked) > 0).all()
+
+
+@given(st.lists(st.floats(0, 1e9), max_size=50), st.integers(0, 60))
+def test_nobody_who_is_left_out_is_worth_more_than_the_price(worth: list[float], most: int) -> None:
+    """So many are fetched as may be, each worth the price, and nobody above it waits."""
+    values = np.array(worth, np.float64)
+    found = cleared(values, most)
+    others = np.delete(values, found.rows)
+    assert len(found.rows) == min(most, len(values))
+    assert (values[found.rows] >= found.price).all()
+    assert (others <= found.price).all()
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(0, 4), st.integers(0, 4))
+def test_parts_add_up_and_keep_to_their_shares(batches: list[int], one: int, two: int) -> None:
+    """Over any number of batches each kind has had its share, give or take one or two."""
+    shares = (one / 8, two / 8, (8 - one - two) / 8)
+    owed, had = [0.0] * 3, np.zeros(3)
+    for most in batches:
+        parts, owed = parts_of(most, shares, owed)
+        assert sum(parts) == most
+        had += parts
+    assert np.abs(had - np.array(shares) * sum(batches)).max() <= 2.0
+
+
+def test_groups_are_bounded() -> None:
+    """A hostile site with ever new sections does not fill the memory."""
+    many = [[f"section {number}"] for number in range(7_000)]
+    known = Returns().after(many, np.ones(len(many)))
+    assert len(known.groups) < len(many)
+    assert known.after(many[:1], np.ones(1)).groups[many[0][0]] == (2.0, 2.0)

@@ -19,7 +19,10 @@ PAGES = {
     TWO: page("Second", "a second site with a zeppelin gamma"),
     f"{TWO}robots.txt": Leaf("User-agent: *\nCrawl-delay: 0.1\n", headers=(("Content-Type", "text/plain"),)),
 }
-PLACES = ("", "sites", "pages", "queue", "explain", "discover", "refresh", "searches", "results", "storage", "actions")
+PLACES = (
+    *("", "sites", "pages", "queue", "explain", "discover", "discovery", "watches", "push"),
+    *("refresh", "searches", "results", "storage", "actions"),
+)
 PATIENCE_S = 60.0
 
 

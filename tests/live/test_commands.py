@@ -449,4 +449,4 @@ def test_a_page_is_explained_with_rate_worth_price_and_gain(bench: Bench) -> Non
     assert refresh["worth"] >= 0
     assert told["page"]["rule"].startswith("expected-gain")
     assert source["refresh"] is None
-    assert source["page"]["rule"].startswith("fixed")
+    assert source["page"]["rule"].startswith("its time has come")

@@ -74,6 +74,20 @@ def test_a_pushed_entry_is_found_and_fetched() -> None:
     assert bench.credit(f"websub {FEED}") > 0.5
 
 
+def test_what_is_pushed_is_news_to_those_who_watch() -> None:
+    """An entry that a hub pushes counts as found there, with the date that its feed gives it; so does a pinged page."""
+    bench = crawled()
+    born_s = bench.now_s - 5.0
+    delivered(bench, subscribed(bench), Mention(NEW, born_s))
+    bench.push.answer(bench.now_s, "pinged", ping=ping(f"{HOME}pinged"))
+    bench.run(60)
+    state = bench.state
+    ids = state.urls.find([NEW, f"{HOME}pinged", FEED, KEY_FILE]).tolist()
+    finds = state.book.finds(ids)
+    assert [(finds[id_].source, finds[id_].how) for id_ in ids[:2]] == [(ids[2], "push"), (ids[3], "push")]
+    assert state.book.births(ids) == {ids[0]: born_s}
+
+
 def test_a_pushed_change_of_a_known_page_is_fetched_at_once() -> None:
     """A page that is due in days is fetched within seconds when its feed says that it changed, and that comes true."""
     bench = crawled()

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from vedette.live.indexer import rebuild
 from vedette.live.new_pages import FolderNewPages
 from vedette.live.orders import carry_out
 from vedette.live.watch_telling import Telling
-from vedette.ring.ports import Find
+from vedette.ring.ports import Find, Signal
 from vedette.web.orders import AddRules, AddWatch, RemoveWatch, Rule, Undo
 from vedette.web.watch_text import watch_of
 
@@ -221,3 +222,19 @@ def test_orders_are_refused_in_words_and_can_be_undone(web: Web) -> None:
             carry_out(RemoveWatch("alll"), state, web.now_s, "a test")
         undo = json.dumps([row.action.undo for row in state.book.actions(1)])
     assert "remove_watch" in undo
+
+
+def test_the_date_of_a_page_is_its_own_or_that_of_the_list_that_named_it(web: Web) -> None:
+    """What a feed said stands in where the page states nothing; what the page states to the second comes first."""
+    own_s = web.now_s - 7200.5
+    stamp = datetime.fromtimestamp(own_s, UTC).isoformat()
+    appears(web, "silent", page("Silent", text("silent")), "feed")
+    meta = f'<meta property="article:published_time" content="{stamp}">'
+    dated = page("Dated", text("dated"), meta)
+    appears(web, "dated", dated, "feed")
+    with web.state() as state:
+        ids = state.urls.find([f"{SITE.start}silent", f"{SITE.start}dated"]).tolist()
+        state.book.keep_births([Signal(id_, web.now_s - 3600.0, "feed") for id_ in ids])
+    tell(web)
+    items = {item.title: item.born_s for item in FolderNewPages(web.folder).after(0, 9, "", ()).items}
+    assert items == {"Silent": web.now_s - 3600.0, "Dated": pytest.approx(own_s, abs=1.0)}

@@ -14,8 +14,8 @@ def looked(looking: Looking, hours: int, *, each: int = 3, begin: int = 0) -> fl
     """Every hour one look at a feed that brings so much, and one at a list that brings nothing; when the last was."""
     for hour in range(begin, begin + hours):
         now_s = hour * HOUR_S
-        new = [1_000 + each * hour + number for number in range(each)]
-        feed = Looked(FEED, 1, ok=True, is_list=True, again=hour > 0, links=new, new=each)
+        shown = [1_000 + number for number in range(each * max(hour - 30, 0), each * (hour + 1))]
+        feed = Looked(FEED, 1, ok=True, is_list=True, again=hour > 0, links=shown, new=each)
         still = Looked(STILL, 1, ok=True, is_list=True, again=hour > 0, links=[900, 901], new=0)
         looking.came([feed, still], now_s)
     return (begin + hours - 1) * HOUR_S
@@ -81,6 +81,20 @@ def test_people_are_told_what_is_believed() -> None:
     told = looking.told(FEED, now_s + HOUR_S)
     assert told is not None
     assert 2.0 < told.low < told.an_hour < told.high < 6.0
-    assert (told.looks, told.found) == (72, 216)
+    assert (told.looks, told.found, told.wasted) == (71, 213, 0)
     assert told.expected > 1.0
     assert looking.told(PLAIN, now_s) is None
+
+
+def test_links_that_are_gone_by_the_next_look_make_it_come_sooner() -> None:
+    """Of two lists that bring as much, the one whose links do not stay cannot wait as long."""
+    waits_s = []
+    for stays in (False, True):
+        looking, shown = Looking(memory_book()), list[int]()
+        for hour in range(0, 24 * 8, 2):
+            new = [1_000 + hour * 4 + number for number in range(4)]
+            shown = ([*shown, *new] if stays else new)[-60:]
+            looking.came([Looked(FEED, 1, ok=True, is_list=True, again=hour > 0, links=shown, new=4)], hour * HOUR_S)
+        now_s = 24 * 8 * HOUR_S - 2 * HOUR_S
+        waits_s.append(looking.due_s([FEED], 10.0, now_s)[FEED] - now_s)
+    assert waits_s[0] < waits_s[1]

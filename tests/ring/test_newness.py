@@ -1,6 +1,7 @@
 """Which URLs are news: what known pages name for the first time, once the first crawl is over, and nothing else."""
 
 from dataclasses import replace
+from email.utils import formatdate
 
 import pytest
 from tests.ring.memory_web import Drive, MemoryWeb, Reply, Served, Server, moved, page, rules_for
@@ -49,6 +50,22 @@ def test_what_a_new_page_links_to_is_news_but_not_without_end() -> None:
     chain: dict[str, Served | Server] = {f"{A}/{n}": page(f"/{n + 1}", title=f"Issue {n}") for n in range(20)}
     drive = crawled({f"{A}/": since(page(), page("/0")), **chain}, 2 * HOUR_S)
     assert list(news(drive)) == [f"{A}/0", f"{A}/1", f"{A}/2"]
+
+
+def test_what_a_feed_says_of_the_birth_of_news_is_kept() -> None:
+    """The date of its new entry; not those of old ones, nor one that is still to come."""
+
+    def feed(**dates: str) -> Reply:
+        items = "".join(f"<item><link>{A}/{name}</link><pubDate>{at}</pubDate></item>" for name, at in dates.items())
+        return Reply(200, (("content-type", "application/xml"),), f"<rss><channel>{items}</channel></rss>".encode())
+
+    old, born, ahead = (formatdate(at_s) for at_s in (900.0, LATER_S - 60.0, 9e8))
+    served = since(feed(old=old), feed(old=old, new=born, odd=ahead))
+    pages: dict[str, Served | Server] = {f"{A}/{name}": page(title=name) for name in ("old", "new", "odd")}
+    drive = crawled({f"{A}/": page("/feed"), f"{A}/feed": served, **pages})
+    ids = drive.keeper.urls.find([f"{A}/new", f"{A}/old", f"{A}/odd"]).tolist()
+    assert set(news(drive)) == {f"{A}/new", f"{A}/odd"}
+    assert drive.book.births(ids) == {ids[0]: LATER_S - 60.0}
 
 
 def test_a_feed_and_a_new_sitemap_tell_news() -> None:

@@ -184,3 +184,13 @@ def test_what_was_due_when_a_run_ended_is_due_in_the_next() -> None:
     earlier = Drive(web, rules_for(START, recrawl=True), schedule=SCHEDULE).begin().run(HOUR_S)
     later = Drive(web, earlier.rules, schedule=SCHEDULE, db=earlier.db, start_s=earlier.now_s + 4 * DAY_S)
     assert later.begin().run(DAY_S).pages()[f"{A}/p"].title == "new"
+
+
+def test_a_feed_that_has_not_changed_is_a_list_all_the_same() -> None:
+    """After a crawl that fetched nothing again, one look without news is enough to weigh it; it is not polled on."""
+    feed = Reply(200, (("content-type", "application/rss+xml"),), b"<rss><channel><title>t</title></channel></rss>")
+    web = MemoryWeb({START: page("/feed", "/p"), f"{A}/p": page(), f"{A}/feed": conditional(feed, '"one"')})
+    once = Drive(web, rules_for(START, recrawl=False), schedule=SCHEDULE).begin().run()
+    assert len(times_of(once, f"{A}/feed")) == 1
+    later = once.after(clean=True, recrawl=True, budget_per_s=20 / DAY_S).run(DAY_S)
+    assert 1 <= len(times_of(later, f"{A}/feed")) <= 5

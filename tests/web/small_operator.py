@@ -15,6 +15,7 @@ from vedette.errors import UsageError, VedetteError
 from vedette.facts import Site
 from vedette.learn.workload import Drift, Mover, Rising
 from vedette.web.app import make_app
+from vedette.web.console.discovery_ports import Discovery, FoundPage, SourceLine
 from vedette.web.console.ports import ActionLine
 from vedette.web.console.report_ports import NO_REPORTS, Reports
 from vedette.web.console.routes import ConsoleParts
@@ -121,6 +122,11 @@ class SmallWatch:
         page = DuePage("https://docs.example.org/lag", NOW_S + 3600, "", 1 / 3, 1 / 9, 1.0, 0.4, 0.7)
         tenths = (*[Tenth(20.0, 2.0 * place + 1.0, 2.0 * place) for place in range(9)], Tenth(0.0, 0.0, 0.0))
         self.refresh_now = Refresh("expected-gain", 0.8, 180.0, 108.0, tenths, 0.83, 12, (home, page))
+        feed = SourceLine(f"{page.url}.xml", 12.0, 6.0, 24.0, 1.5, 9, 30, 2, NOW_S + 600, "accrual: because")
+        still = SourceLine(home.url, 0.04, 0.001, 0.1, 0.0, 5, 0, 5, None, "its time has come: it waits for its host")
+        times = ((60.0, 300.0), (4000.0, 120.0), (5000.0, 600.0), (6000.0, None))
+        found = tuple(FoundPage(NOW_S - ago_s, late_s and NOW_S - ago_s - late_s) for ago_s, late_s in times)
+        self.discovery_now = Discovery(found, (feed, still), 14.0, 30.0, 7.0)
         self.machine_now = Machine("expected-gain", "0")
         self.won: list[tuple[float, float]] = []
         self.series: dict[str, list[tuple[float, float]]] = {}
@@ -137,6 +143,10 @@ class SmallWatch:
     def refresh(self) -> Refresh:
         """As set."""
         return self.refresh_now
+
+    def discovery(self) -> Discovery:
+        """As set."""
+        return self.discovery_now
 
     def machine(self) -> Machine:
         """As set."""

@@ -16,13 +16,19 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from starlette.routing import Route
 from tests.web.small_operator import SmallDesk, SmallOperator, SmallWatch
-from tests.web.small_search import HeldLog, made_key, recording_to, served
+from tests.web.small_search import HeldLog, SmallSearch, made_key, recording_to, served
+from tests.web.test_push_routes import SmallPush
 
 from vedette.config import Rate, Serve
 from vedette.serve.slate import Slate, Wish
+from vedette.web.access import is_for_programs
+from vedette.web.app import make_app
 from vedette.web.console.routes import ConsoleParts
+from vedette.web.look import Look
 from vedette.web.openapi import MOST_IN_ALL, described
+from vedette.web.push_ports import Told
 from vedette.web.slate_tokens import SLATE_SHAPE
 from vedette.web.visits import Visit
 
@@ -42,7 +48,7 @@ description = schemathesis.openapi.from_dict(described("vedette", "", "1"))
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Where an open server listens."""
-    parts = ConsoleParts(SmallOperator(), SmallWatch(), SmallDesk())
+    parts = ConsoleParts(SmallOperator(), SmallWatch(), SmallDesk(), push=SmallPush(Told(202, "Taken.")))
     with served(Serve(rate=Rate(0, 1.0)), lambda: [ADMIN_KEY], recording=RECORDING, console=parts) as (_, port):
         yield f"http://127.0.0.1:{port}"
 
@@ -50,7 +56,9 @@ def address() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def closed_address() -> Iterator[str]:
     """Where one listens that wants a key."""
-    with served(Serve(access="token", rate=Rate(0, 1.0)), lambda: [made_key("ann")[1]]) as (_, port):
+    parts = ConsoleParts(SmallOperator(), SmallWatch(), SmallDesk(), push=SmallPush(Told(202, "Taken.")))
+    keys = [made_key("ann")[1]]
+    with served(Serve(access="token", rate=Rate(0, 1.0)), lambda: keys, console=parts) as (_, port):
         yield f"http://127.0.0.1:{port}"
 
 
@@ -71,6 +79,9 @@ def test_answers_are_as_described(case: Case[Any], address: str) -> None:
         case.headers.update({"Authorization": f"Bearer {ADMIN}"})
         # That a site, a rule and a URL can be meant is more than a schema can tell.
         checks = [check for check in CHECKS if check is not positive_data_acceptance]
+    if case.path in {"/indexnow", "/push/{token}"}:
+        # Their protocols say what is taken: much that is wrong is passed over.
+        checks = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
     case.call_and_validate(base_url=address, checks=checks)
 
 
@@ -88,3 +99,16 @@ def test_refusals_are_as_described(case: Case[Any], closed_address: str) -> None
     """The same of a server that wants a key."""
     checks = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
     case.call_and_validate(base_url=closed_address, checks=checks)
+
+
+def test_all_that_is_served_to_programs_is_described() -> None:
+    """Each address with each method; but for the page for people, and for the protocol of language models."""
+    parts = ConsoleParts(SmallOperator(), SmallWatch(), SmallDesk(), push=SmallPush())
+    routes = make_app(SmallSearch(), Serve(), Look(), console=parts).routes
+    asked = [(each.path, each.methods or ()) for each in routes if isinstance(each, Route)]
+    programs = [each for each in asked if is_for_programs(each[0]) and each[0] not in {"/mcp", "/api/docs"}]
+    served = {(path, method.lower()) for path, methods in programs for method in methods if method != "HEAD"}
+    paths = described("vedette", "", "1")["paths"]
+    told = {(path, method) for path, methods in paths.items() for method in methods}
+    assert served == {each for each in told if each[0] != "/opensearch.xml"}
+    assert len(served) > 10

@@ -11,10 +11,23 @@ from tests.web.small_operator import SmallDesk, SmallOperator, SmallWatch
 from tests.web.small_search import Ask, Heard, made_key, served
 
 from vedette.config import Rate, Serve
-from vedette.errors import SiteError
+from vedette.errors import SiteError, UsageError
 from vedette.facts import Site
+from vedette.web.console.herald_ports import KeptWatch, SentMessage
 from vedette.web.console.routes import ConsoleParts
-from vedette.web.orders import AddRules, AddSite, FetchNow, PauseSite, RemoveRules, RemoveSite, Rule, SetSite, Undo
+from vedette.web.orders import (
+    AddRules,
+    AddSite,
+    AddWatch,
+    FetchNow,
+    PauseSite,
+    RemoveRules,
+    RemoveSite,
+    RemoveWatch,
+    Rule,
+    SetSite,
+    Undo,
+)
 
 OPEN = Serve(rate=Rate(0, 1.0))
 ADMIN, ADMIN_KEY = made_key("ops", "admin")
@@ -188,3 +201,40 @@ orders = st.sampled_from(["add_site", "set_site", "pause_site", "remove_site", "
 def test_whatever_is_sent_is_answered(ask: Ask, order: str, told: dict[str, Any]) -> None:
     """Done or refused in words, never a fault."""
     assert post(ask, {**told, "order": order}).status in {200, 400, 409}
+
+
+class PickyDesk:
+    """No watches; and nothing may be sent to this machine."""
+
+    def watches(self) -> list[KeptWatch]:
+        """None."""
+        return []
+
+    def messages(self, _most: int) -> list[SentMessage]:
+        """None."""
+        return []
+
+    def refusal(self, webhook: str) -> str:
+        """By its host."""
+        return "127.0.0.1 is a private address" if "127.0.0.1" in webhook else ""
+
+    def test(self, name: str) -> SentMessage:
+        """There is none to send."""
+        raise UsageError(name)
+
+
+def test_a_watch_is_ordered_and_its_webhook_must_be_allowed() -> None:
+    """What console and command line refuse is refused here, too; nor may a key name a reader of private pages."""
+    operator = SmallOperator()
+    parts = ConsoleParts(operator, SmallWatch(), SmallDesk(), watches=PickyDesk())
+    with served(OPEN, lambda: KEYS, console=parts) as (ask, _):
+        watch = {"order": "add_watch", "name": "all", "place": "*"}
+        assert post(ask, {**watch, "webhook": "https://example.org/hook"}).status == 200
+        assert post(ask, {**watch, "webhook": "http://127.0.0.1/hook"}).status == 409
+        assert post(ask, {**watch, "reader": "ann"}).status == 400
+        assert post(ask, {"order": "add_watch", "name": "x"}).status == 400
+        assert post(ask, {"order": "remove_watch", "name": "all"}).status == 200
+    added, removed = operator.orders
+    assert isinstance(added, AddWatch)
+    assert (added.watch.name, added.watch.place, added.watch.webhook) == ("all", "*", "https://example.org/hook")
+    assert removed == RemoveWatch("all")

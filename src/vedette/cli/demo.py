@@ -26,6 +26,11 @@ With --days it measures instead: crawlers with different rules for fetching page
 keep the same web for so many of its days, with the same budget, and are compared.
 
   vedette demo --days 30 --report
+
+With --births it measures how soon a webhook hears of new pages, against looking at all
+pages in turn and against looking at sitemaps alone, with the same budget.
+
+  vedette demo --births
 """
 
 
@@ -46,7 +51,7 @@ def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
         "--speed",
         metavar="X",
         type=speed_of,
-        help="how many times as fast its time runs (default: 60; with --days 5000)",
+        help="how many times as fast its time runs (default: 60; with --days 5000, with --births 200)",
     )
     parser.add_argument(
         "--visitors",
@@ -62,9 +67,16 @@ def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
         "--days", metavar="N", type=days_of, help="compare refresh policies over so many days of a small web of its own"
     )
     parser.add_argument(
+        "--births",
+        action="store_true",
+        help="compare ways to look for new pages instead, over so many days (default: 1) after some hours of learning",
+    )
+    parser.add_argument(
         "--report", metavar="DIR", nargs="?", const=".", help="with --days: write a report there (default: here)"
     )
-    parser.add_argument("--json", action="store_true", help="with --days: print one JSON object, and nothing else")
+    parser.add_argument(
+        "--json", action="store_true", help="with --days or --births: print one JSON object, and nothing else"
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--debug", action="store_true", help="show where an error comes from")
     parser.set_defaults(run=run, parser=parser)
@@ -90,13 +102,17 @@ def days_of(text: str) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Serve, crawl, show, judge."""
+    if options.births:
+        options.days = options.days or 1
+        if options.report:
+            raise UsageError("--births prints what it measured: leave out --report; --json is for programs")
     if options.days is None and (options.report or options.json):
         wanted = "--report" if options.report else "--json"
         raise UsageError(f"{wanted} tells what --days measured: write vedette demo --days 30 {wanted}")
     if options.days is not None and options.duration:
-        raise UsageError("--days says how long it takes: leave out --for, or --days")
+        raise UsageError("the days say how long it takes: leave out --for, or --days and --births")
     if options.days is not None and options.world != options.parser.get_default("world"):
-        raise UsageError("--days has a web of its own, of 400 pages: leave out --world; --seed makes another")
+        raise UsageError("what is measured has a web of its own: leave out --world; --seed makes another")
     from vedette.cli.demonstrating import demonstrate  # heavy libraries load only when there is something to do
 
     return demonstrate(options)

@@ -6,18 +6,15 @@ on which no budget is. Then time counts, and all have the same budget for everyt
 
 import argparse
 import json
-import signal
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
 
+from vedette.cli.demo_progress import Progress, signals
 from vedette.cli.demo_report import Month, as_json, as_text, check_place, write_report
 from vedette.cli.demo_trees import Contender, contenders, crawl_fully, holding_of, running, tend
-from vedette.cli.words import amount, span
+from vedette.cli.words import amount
 from vedette.edges.clock import Clock, start_clock
 from vedette.lab.access_log import Entry, read_log
 from vedette.lab.live_quality import Holding, Run, Watched, measured
@@ -26,9 +23,6 @@ from vedette.lab.live_world import PLACE, month_world
 from vedette.lab.worlds.made import MadeWorld
 from vedette.ring.refresh_names import PREFERRED
 from vedette.ring.schedule import is_good
-
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
 
 __all__ = ["POLICIES", "play"]
 
@@ -39,7 +33,6 @@ SPEED = 5_000.0
 # Of the pages that are known; robots.txt, feeds and new pages take about half of it.
 BUDGET_SHARE = 0.1
 BEAT_S = 0.05
-SAY_EVERY_S = 10.0
 
 
 def play(options: argparse.Namespace, folder: Path) -> int:
@@ -48,7 +41,7 @@ def play(options: argparse.Namespace, folder: Path) -> int:
     quiet = options.quiet or options.json
     if options.report:
         check_place(Path(options.report))
-    with _Progress(options.days * LOOKS_A_DAY, quiet=quiet) as progress:
+    with Progress(options.days * LOOKS_A_DAY, quiet=quiet) as progress:
         month = _played(options, folder, world, speed, progress)
     if options.json:
         print(json.dumps(as_json(month)))
@@ -60,9 +53,9 @@ def play(options: argparse.Namespace, folder: Path) -> int:
     return 0
 
 
-def _played(options: argparse.Namespace, folder: Path, world: MadeWorld, speed: float, progress: "_Progress") -> Month:
+def _played(options: argparse.Namespace, folder: Path, world: MadeWorld, speed: float, progress: Progress) -> Month:
     clock = start_clock(world.start_s, speed)
-    with _signals() as heed, ExitStack() as stack:
+    with signals() as heed, ExitStack() as stack:
         some = contenders(POLICIES, PLACE, options.seed, list(world.sites), clock, folder, stack)
         with closing(crawl_fully(some)) as beats:
             for _ in beats:
@@ -82,7 +75,7 @@ def _watch(
     budget: str,
     clock: Clock,
     days: int,
-    progress: "_Progress",
+    progress: Progress,
     heed: Callable[[], None],
 ) -> tuple[float, list[float], list[list[Holding]]]:
     """Let time go by; when it began to count, the moments of looking, and what each crawler held at each."""
@@ -131,72 +124,3 @@ def _standing(some: Sequence[Contender], holdings: Sequence[Holding], begin_s: f
     fresh = [sum(held.fetched_s >= begin_s for held in holding.values()) for holding in holdings]
     told = (f"{one.policy} {amount(count)}" for one, count in zip(some, fresh, strict=True))
     return f"looked at since: {', '.join(told)}"
-
-
-@contextmanager
-def _signals() -> Iterator[Callable[[], None]]:
-    """What ends it, once somebody wants it to end and it is asked.
-
-    An interrupt that is raised wherever the program happens to be gets lost in callbacks around a fork.
-    """
-    wanted: list[int] = []
-
-    def heed() -> None:
-        if wanted:
-            raise KeyboardInterrupt
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda number, _: wanted.append(number)) for number in numbers}
-    try:
-        yield heed
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-class _Progress:
-    """A bar on a terminal, a line now and then elsewhere; drawn by whoever tells, as a thread would not bear forks."""
-
-    def __init__(self, total: int, *, quiet: bool) -> None:
-        self._total, self._quiet = total, quiet
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
-        self._began_s = time.monotonic()
-        self._said_s, self._said = self._began_s, ""
-
-    def __enter__(self) -> Self:
-        if not self._quiet and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-            words = TextColumn("{task.description}", markup=False)
-            columns = (BarColumn(), TimeRemainingColumn(), words)
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
-            self._bar.start()
-            self._task = self._bar.add_task("starting", total=self._total)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-        if isinstance(error, KeyboardInterrupt) and not self._quiet:
-            print("vedette: stopped before its time; nothing was measured.", file=sys.stderr)
-
-    def say(self, words: str) -> None:
-        """What is being done."""
-        self._tell(None, words)
-
-    def look(self, done: int, words: str) -> None:
-        """So much of it is done."""
-        self._tell(done, words)
-
-    def _tell(self, done: int | None, words: str) -> None:
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=done, description=words, refresh=True)
-            return
-        now_s = time.monotonic()
-        if not self._quiet and (words.partition(" ")[0] != self._said or now_s - self._said_s >= SAY_EVERY_S):
-            self._said_s, self._said = now_s, words.partition(" ")[0]
-            print(f"{span(now_s - self._began_s):>10}  {words}", file=sys.stderr, flush=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from vedette import __version__
 from vedette.cli.crawling import run_tree, summary
+from vedette.cli.demo_births import play_births
 from vedette.cli.demo_month import play
 from vedette.cli.screen import Screen
 from vedette.cli.tokening import first_token
@@ -35,6 +36,8 @@ def demonstrate(options: argparse.Namespace, show: type[Screen] = Screen) -> int
     duration_s = parse_duration(options.duration) if options.duration else None
     with ExitStack() as stack:
         folder = _folder(options.data, stack)
+        if options.births:
+            return play_births(options, folder)
         if options.days is not None:
             return play(options, folder)
         speed = options.speed or SPEED

@@ -71,7 +71,7 @@ def _say(batch: Batch, options: argparse.Namespace) -> None:
 
 
 def _lines(item: Item) -> list[str]:
-    since = "told {} after it was first seen" if item.born_s is None else "found {} after its own date"
+    since = "told {} after it was first seen" if item.born_s is None else "found {} after its date"
     facts = f"first seen {iso_time(item.found_s)} by {how_found(item)}; {since.format(span(item.delay_s))}"
     about = [plain(item.url, 2048), f"{item.seq} · {facts}", plain(item.snippet.strip(), 300)]
     return [plain(item.title.strip(), 200) or "(no title)", *(f"  {line}" for line in about if line)]

@@ -18,6 +18,7 @@ _BEGINS = {
     "What counts as a change": "Counts    as a change: ",
     "Brings new links": "Brings    new links: ",
     "A look may bring": "A look    may bring ",
+    "Looks so far": "Looks     so far: ",
     "Shows the same as": "Alike     shows the same as ",
 }
 

@@ -82,6 +82,12 @@ def _add_add(verbs: "argparse._SubParsersAction[Parser]") -> None:
         "everybody who has a name",
     )
     parser.add_argument("--share", metavar="PART", help="no more than this part of crawl.budget, such as 20%%")
+    parser.add_argument(
+        "--promise",
+        metavar="PLACE=TIME",
+        action="append",
+        help="fetch this source at least so often, whatever it costs, such as /news=15min (may be repeated)",
+    )
 
 
 def _add_set(verbs: "argparse._SubParsersAction[Parser]") -> None:
@@ -91,8 +97,8 @@ def _add_set(verbs: "argparse._SubParsersAction[Parser]") -> None:
         "changes",
         metavar="KEY=VALUE",
         nargs="+",
-        help="such as delay=5s; nothing after = takes a setting back; include, exclude and drop_parameters may be "
-        "repeated",
+        help="such as delay=5s; nothing after = takes a setting back; include, exclude, drop_parameters and promise "
+        "may be repeated",
     )
 
 

@@ -22,7 +22,10 @@ __all__ = ["VERBS"]
 
 Told = dict[str, Any]
 
-_TYPED = ("delay", "hours", "bytes_per_s", "ignore_robots", "secrets", "change", "overrule", "readers", "share")
+_TYPED = (
+    *("delay", "hours", "bytes_per_s", "ignore_robots", "secrets"),
+    *("change", "overrule", "readers", "share", "promise"),
+)
 _CHECKED = frozenset({"scope", "include", "exclude", "change", "overrule"})
 
 

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from vedette.ring.ports import Find, FirstCrawl
+from vedette.ring.ports import Find, FirstCrawl, Signal
 
 __all__ = ["FIND_SCHEMA", "FindBook", "WatchRow"]
 
@@ -35,6 +35,17 @@ CREATE TABLE IF NOT EXISTS watch (
   added_s REAL NOT NULL
 ) STRICT;
 """
+
+
+# The date that a list gives to a page which nobody has fetched yet is that of its birth; later ones are of changes.
+_BIRTHS = (
+    "SELECT id, signal_s FROM hint WHERE signal_s IS NOT NULL AND signal_kind IN ('feed', 'sitemap') "
+    "AND id IN (SELECT value FROM json_each(?))"
+)
+_KEEP_BIRTH = (
+    "INSERT OR IGNORE INTO hint (id, signal_s, signal_kind) "
+    "SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM find WHERE url_id = ?1)"
+)
 
 
 class WatchRow(NamedTuple):
@@ -66,6 +77,14 @@ class FindBook:
     def keep_finds(self, finds: Sequence[Find]) -> None:
         """URLs that are news."""
         self._db.executemany("INSERT OR IGNORE INTO find VALUES (?, ?, ?, ?)", finds)
+
+    def births(self, ids: Sequence[int]) -> Mapping[int, float]:
+        """When those of these URLs were made of which a list said so; it is to be asked when they are told of."""
+        return dict(self._db.execute(_BIRTHS, (json.dumps(list(ids)),))) if ids else {}
+
+    def keep_births(self, said: Sequence[Signal]) -> None:
+        """What lists say of the dates of URLs that are news; what was said first holds, and of others nothing is."""
+        self._db.executemany(_KEEP_BIRTH, said)
 
     def first_crawls(self) -> Sequence[FirstCrawl]:
         """How the first crawls of all hosts go."""

@@ -32,6 +32,8 @@ SERIES: Mapping[str, Measure] = {
     "wasted_share": Measure("share of these that found the page as it was", "share"),
     "change_expected": Measure("share of these that were expected to have changed", "share"),
     "change_found": Measure("share of these that had changed", "share"),
+    "looks": Measure("looks at sources for new pages, of late: what was a day ago counts half", "n"),
+    "looks_wasted_share": Measure("share of these that found nothing new", "share"),
     "fetches_per_s": Measure("requests a second of wall time", "1/s"),
     "archive_bytes": Measure("size of the archive", "bytes"),
     "index_bytes": Measure("size of the index", "bytes"),

@@ -112,6 +112,12 @@ class WatchView:
             (oldest,) = db.execute("SELECT min(seq) FROM item").fetchone()
             return (newest + 1 if oldest is None else int(oldest)), newest
 
+    def births(self, since_s: float, most: int) -> list[tuple[float, float | None]]:
+        """When items since then were found and born, the latest first; at most so many."""
+        sql = "SELECT found_s, born_s FROM item WHERE found_s >= ? ORDER BY seq DESC LIMIT ?"
+        with read_watches(self._folder) as db:
+            return [] if db is None else db.execute(sql, (since_s, most)).fetchall()
+
     def counts(self) -> Mapping[str, int]:
         """How many items each watch has, by mark."""
         with read_watches(self._folder) as db:

@@ -21,6 +21,7 @@ from vedette.live.rules_kept import rules_of
 from vedette.live.settings import LiveSettings
 from vedette.ring.concealment import lies_in
 from vedette.ring.keep import Keeper
+from vedette.ring.looking import Looking
 from vedette.ring.ports import Fate, PageRow
 from vedette.ring.refreshing import Refreshing
 from vedette.web.orders import AddSite, FetchNow, Order
@@ -226,6 +227,19 @@ def numbers(keeper: Keeper, now_s: float) -> Reply:
         "refusals": {str(why): tally.refusals[why] for why in sorted(tally.refusals)},
         "hosts_in_trouble": {host.name: host.trouble for host in keeper.hosts.values() if host.trouble},
         "refresh": refresh_numbers(keeper.refreshing),
+        "discovery": discovery_numbers(keeper.refreshing.looking),
+    }
+
+
+def discovery_numbers(looking: Looking) -> Reply:
+    """How looking for new pages goes: sums fade, so that they speak of about the last day."""
+    counts = looking.counts
+    return {
+        "sources": len(looking),
+        "looks": counts.looks,
+        "found": counts.found,
+        "wasted": counts.wasted,
+        "wasted_share": counts.wasted_share,
     }
 
 

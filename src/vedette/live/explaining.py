@@ -70,18 +70,24 @@ class _Facts(NamedTuple):
         page = view.book.page_of(known.id) if known else None
         place = _known(known, live, view) if known else None
         refresh = refresh_facts(page.id, site, view, self.now_s) if page else None
+        look = look_facts(page.id, view, self.schedule, self.now_s) if page else None
         return {
             "robots": _robots(url, site, view, self.now_s),
             "host": _host(url, live, view),
             "known": place,
-            "page": _page(url, page, refresh, self.schedule, site),
+            "page": _page(page, self._rule(url, page, refresh, look, site)) if page else None,
             "refresh": refresh,
-            "look": look_facts(page.id, view, self.now_s) if page else None,
+            "look": look,
             **reading_facts(page, site, view, self.folder, self.now_s),
             "held": held_facts(known.id, place["why"], view) if known and place and place["why"] else None,
             "spared": spared_facts(url, site, view) if page is None else None,
             "hidden": [rule._asdict() for rule in view.book.search_rules() if _hides(rule, url)],
         }
+
+    def _rule(self, url: str, page: PageRow, refresh: Told | None, look: Told | None, site: Site | None) -> str:
+        """What says when the page is due: a promise, a look for new links, a judgement of its changes, or a pace."""
+        said = (promised_words(site, url) if site else "", *(each["reason"] for each in (look, refresh) if each))
+        return next(filter(None, said), "") or self.schedule.reason(url, page)
 
 
 def _hides(rule: RuleRow, url: str) -> bool:
@@ -160,9 +166,7 @@ def _standing(row: UrlRow, view: StateView) -> Told:
     return {"standing": "leased"} if view.is_leased(row.id) else {"standing": "waiting", "front": row.front}
 
 
-def _page(url: str, page: PageRow | None, refresh: Told | None, schedule: Schedule, site: Site | None) -> Told | None:
-    if page is None:
-        return None
+def _page(page: PageRow, rule: str) -> Told:
     place = page.place
     return {
         "status": page.status,
@@ -173,7 +177,6 @@ def _page(url: str, page: PageRow | None, refresh: Told | None, schedule: Schedu
         "bytes": page.body_bytes,
         "location": page.location,
         "due_s": page.due_s if isfinite(page.due_s) else None,
-        "rule": (promised_words(site, url) if site else "")
-        or (refresh["reason"] if refresh else schedule.reason(url, page)),
+        "rule": rule,
         "archived": {"file": place.file, "offset": place.offset, "length": place.length} if place else None,
     }

@@ -6,7 +6,7 @@ right is judged by the next fetch, whoever wanted it. Signals never take more th
 allow, or of the fetch budget.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Literal, NamedTuple
@@ -18,7 +18,7 @@ from vedette.facts import origin_of
 from vedette.live.push_pauses import pause_s
 from vedette.ring.keep import Keeper
 from vedette.ring.kept import Named
-from vedette.ring.ports import PageRow, Signal
+from vedette.ring.ports import PageRow, Signal, Way
 
 __all__ = ["Announced", "Heard", "Mention", "Signalling"]
 
@@ -91,6 +91,7 @@ class Signalling:
         ids = self.state.urls.find(urls).tolist()
         fresh = [url for url, id_ in zip(urls, ids, strict=True) if not id_]
         new = self._found(fresh, via, credit, now_s)
+        self._date(fresh, dated, kind, now_s)
         pages = self.state.book.copies([id_ for id_ in ids if id_])
         changed = [
             pages[id_]
@@ -120,7 +121,22 @@ class Signalling:
         if not urls:
             return 0
         front = 1 if credit.pull == 1.0 else None
-        return self.announced(urls, Named("", 1, front=front, source=via, vouched=bool(credit.pull)), now_s)
+        named = Named("", 1, front=front, source=via, vouched=bool(credit.pull), found=self._way(via))
+        return self.announced(urls, named, now_s)
+
+    def _way(self, via: str) -> Way | None:
+        """How what is told here was found, so that those who watch hear of it; ``via`` was fetched, or nobody knows."""
+        id_ = int(self.state.urls.find([via])[0])
+        page = self.state.book.page_of(id_) if id_ else None
+        return Way(id_, "push", page.fetched_s) if page is not None else None
+
+    def _date(
+        self, urls: Sequence[str], dated: Mapping[str, float | None], kind: Literal["feed", "ping"], now_s: float
+    ) -> None:
+        """What a feed says of when its new entries were made."""
+        ids = self.state.urls.find(urls).tolist() if urls else []
+        pairs = [(id_, dated[url]) for id_, url in zip(ids, urls, strict=True) if id_]
+        self.state.book.keep_births([Signal(id_, at_s, kind) for id_, at_s in pairs if at_s and at_s <= now_s])
 
     def _keep(
         self, source: str, credit: Credit, fresh: Sequence[str], changed: Sequence[PageRow], now_s: float

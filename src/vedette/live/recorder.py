@@ -37,6 +37,7 @@ REFRESHING = {
     "change_expected": "expected_share",
     "change_found": "found_share",
 }
+LOOKING = {"looks": "looks", "looks_wasted_share": "wasted_share"}
 
 
 class Sampler:
@@ -71,9 +72,10 @@ class Sampler:
         except (OSError, Gone):
             return {}
         numbers = _numbers_of(told)
-        refreshing = _numbers_of(told.get("refresh"))
+        refreshing, looking = (_numbers_of(told.get(part)) for part in ("refresh", "discovery"))
         found = {name: numbers[key] for name, key in TOLD.items() if key in numbers}
         found |= {name: refreshing[key] for name, key in REFRESHING.items() if key in refreshing}
+        found |= {name: looking[key] for name, key in LOOKING.items() if key in looking}
         return found | self._pace(numbers.get("requests", 0.0))
 
     def _pace(self, requests: float) -> dict[str, float]:

@@ -35,6 +35,7 @@ EVERYTHING = "*"
 # What cannot be found after so long (wall time) went away again, and is told to nobody.
 PATIENCE_S = 600.0
 LONGEST_TEXT = 300
+DAY_S = 86_400.0
 
 
 def fits_place(place: str, url: str) -> bool:
@@ -100,13 +101,15 @@ class Telling:
             book = StateBook(db)
             watches, rules = book.watches(), book.search_rules()
             sites = [row.site for row in book.sites()]
+            births = book.births([one.page for one in fresh])
         concealed = Concealed.of((row.kind, row.value) for row in rules)
         items = {}
         for one in fresh:
             stored = shelf.table.stored(one.page)
             if stored is not None and not concealed.why(stored.url):
                 access = shelf.access(np.array([one.page]))[0]
-                items[one.page] = _item(one, stored, "" if access == PUBLIC else access, self._clock.now())
+                private = "" if access == PUBLIC else access
+                items[one.page] = _item(one, stored, births.get(one.page), private, self._clock.now())
         found = self._fitting(watches, items, Searcher(shelf, rules_of(rules)), sites)
         return [_told(one, items[one.page], found, watches, sites) for one in fresh if one.page in items]
 
@@ -138,11 +141,22 @@ def _findable(ids: Sequence[int], shelf: LiveShelf) -> list[int]:
     return [id_ for id_ in shelf.finder.find(among, len(ids)).ids.tolist() if shelf.has(id_)]
 
 
-def _item(fresh: Fresh, stored: Stored, private: str, now_s: float) -> Item:
-    """What is said of a page; a date that lies after its discovery is not that of its birth."""
-    born_s = stored.published_s
+def _item(fresh: Fresh, stored: Stored, listed_s: float | None, private: str, now_s: float) -> Item:
+    """What is said of a page. A date that lies after its discovery is not that of its birth."""
+    born_s = _born_s(stored.published_s, listed_s)
     if born_s is not None and born_s > fresh.found_s:
         born_s = None
     text = snippet_for(stored, ()).text[:LONGEST_TEXT]
     title = stored.title[:LONGEST_TEXT]
     return Item(0, fresh.page, stored.url, title, text, fresh.found_s, fresh.how, fresh.via, born_s, now_s, private)
+
+
+def _born_s(own_s: float | None, listed_s: float | None) -> float | None:
+    """The date of a page by its own words, or by those of the list that named it where its own say only the day.
+
+    >>> _born_s(86_400.0, 90_000.0), _born_s(90_001.0, 90_000.0), _born_s(None, 90_000.0), _born_s(86_400.0, None)
+    (90000.0, 90001.0, 90000.0, 86400.0)
+    """
+    if own_s is None or listed_s is None:
+        return listed_s if own_s is None else own_s
+    return listed_s if own_s % DAY_S == 0 else own_s

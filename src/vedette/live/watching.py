@@ -18,12 +18,14 @@ from vedette.edges.state import read_state
 from vedette.errors import StoreError
 from vedette.learn.workload import Drift, Workload, learned_from
 from vedette.live.commands import Call, Verb
+from vedette.live.discovery_watch import discovery_numbers, look_at_discovery
 from vedette.live.refresh_watch import GainSums, look_at_refresh
 from vedette.live.setting_orders import chosen_settings, with_chosen
 from vedette.live.sparing import Kept
 from vedette.live.supervisor import ask_keeper
 from vedette.refresh.policies.fixed import Fixed
 from vedette.ring.schedule import Schedule
+from vedette.web.console.discovery_ports import Discovery
 from vedette.web.console.watch_ports import Crawl, HostLine, Hosts, Machine, Part, Refresh, Searched, Storage
 
 __all__ = ["FolderWatch"]
@@ -55,6 +57,7 @@ class FolderWatch:
         self._storage, self._latest = Kept[Storage](SLOW_S), Kept[Mapping[str, float]](QUICK_S)
         self._workload, self._left_out = Kept[Workload](SLOW_S), Kept[Mapping[str, int]](SLOW_S)
         self._refresh, self._gains = Kept[Refresh](SLOW_S), GainSums(folder)
+        self._discovery = Kept[Discovery](SLOW_S)
         self._searched: dict[float, Kept[Searched]] = {}
 
     def crawl(self) -> Crawl:
@@ -68,6 +71,10 @@ class FolderWatch:
     def refresh(self) -> Refresh:
         """How refreshing stands, whether or not a keeper runs."""
         return self._refresh.get(self._look_at_refresh)
+
+    def discovery(self) -> Discovery:
+        """How finding new pages goes, whether or not a keeper runs."""
+        return self._discovery.get(self._look_at_discovery)
 
     def machine(self) -> Machine:
         """What is set now, by state and configuration; read anew each time, since whoever changed it looks at it."""
@@ -195,16 +202,26 @@ class FolderWatch:
             return {}
 
     def _look_at_refresh(self) -> Refresh:
-        schedule = Schedule(sources=Fixed(interval_s=self._config.crawl.source_interval_s))
         try:
-            return look_at_refresh(self._folder, schedule, self._clock.now())
+            return look_at_refresh(self._folder, self._schedule(), self._clock.now())
         except StoreError:
             return Refresh()
 
+    def _look_at_discovery(self) -> Discovery:
+        try:
+            return look_at_discovery(self._folder, self._schedule(), self._clock.now())
+        except StoreError:
+            return Discovery()
+
+    def _schedule(self) -> Schedule:
+        return Schedule(sources=Fixed(interval_s=self._config.crawl.source_interval_s))
+
     def _read_off(self) -> dict[str, float]:
         """Only what there is: a number without a value would say 0, which is wrong."""
-        gains = self.gains(self._clock.now() - DAY_S)
-        return {"gain_day": sum(gain for _, gain in gains)} if gains else {}
+        now_s = self._clock.now()
+        gains = self.gains(now_s - DAY_S)
+        won = {"gain_day": sum(gain for _, gain in gains)} if gains else {}
+        return won | discovery_numbers(self._folder, now_s)
 
     def _look_at_disk(self) -> Storage:
         found, store = sizes(self._folder), self._config.store

@@ -19,6 +19,7 @@ from vedette.order.fronts import ORDERS, OrderName, front_of
 from vedette.order.traps import authority_of
 from vedette.order.unseen import Unseen
 from vedette.ring.fates import Fates
+from vedette.ring.first_fetches import FirstFetches
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost, Named
 from vedette.ring.orders import Copy, Errand
@@ -69,6 +70,7 @@ class Chooser:
         book: Book,
         fates: Fates,
         thrift: Thrift,
+        firsts: FirstFetches,
         witness: Witness | None = None,
     ) -> None:
         self._hosts = hosts
@@ -76,6 +78,7 @@ class Chooser:
         self._book = book
         self._fates = fates
         self._thrift = thrift
+        self._firsts = firsts
         self._witness = witness
         self._held: list[tuple[int, Held]] = []
         self._unpaid_s = inf
@@ -268,8 +271,8 @@ class Chooser:
 
     def _errand(
         self, host: KeptHost, one: _Drawn, copy: _At, site: Site, worker: int, now_s: float, until_s: float
-    ) -> Errand | None:
-        """The errand for a URL that may be asked for, unless it is not worth a first fetch."""
+    ) -> Errand | float | None:
+        """The errand for a URL that may be asked for, unless it is not worth a first fetch, ever or at this price."""
         id_, url = one.leased.id, one.leased.url
         unseen = copy.row is None and id_ not in host.wishes
         if unseen:
@@ -282,12 +285,20 @@ class Chooser:
                 if judged.instead is not None:
                     self.instead.append(Named(judged.instead, one.leased.depth, source=url))
                 return None
+            if one.leased.depth and (later_s := self._later_s(one.leased, now_s)) is not None:
+                self._fates.put_back([id_], worker)
+                return later_s
         if not self._pays(host, id_, site, now_s):
             self._fates.put_back([id_], worker)
             return None
         if unseen:
             self._thrift.went(id_, url)
         return _errand(host, one, copy, self._fates.hops.get(id_, 0), until_s)
+
+    def _later_s(self, leased: Leased, now_s: float) -> float | None:
+        """When to look again at an unseen URL that is not worth the price; None where it is."""
+        (named,) = self._urls.times_named(np.array([leased.id], np.uint32)).tolist()
+        return self._firsts.later_s(leased.url, named, now_s)
 
     def _hold(self, host: KeptHost, worker: int, now_s: float) -> None:
         """What is not worth a fetch yet is refused for now, and found again when it is."""

@@ -21,6 +21,7 @@ from vedette.ring.choice import NOBODY, Chooser
 from vedette.ring.concealment import lies_in
 from vedette.ring.copies import Copies
 from vedette.ring.fates import Fates
+from vedette.ring.first_fetches import FirstFetches
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost, Named, Order, Rules, Tally
 from vedette.ring.links import spelt
@@ -53,7 +54,8 @@ class Keeper:
         self._hosts = Hosts(rules, urls, workers)
         self._newness = Newness(self._hosts, urls, book)
         self._fates = Fates(urls, book, schedule, self.tally)
-        self._chooser = Chooser(self._hosts, urls, book, self._fates, self.thrift, schedule.witness)
+        self.firsts = FirstFetches(rules, book, lambda: self.refreshing.price)
+        self._chooser = Chooser(self._hosts, urls, book, self._fates, self.thrift, self.firsts, schedule.witness)
         self._robots = RobotsErrands(self._hosts, book, self._sitemaps)
         self.refreshing = Refreshing(rules, book, schedule.seed, schedule.witness)
         self._looks = Looks(self._hosts, urls, book, self.refreshing)
@@ -261,6 +263,7 @@ class Keeper:
         self._named(self._answers.keep(worker), ended_s)
         if self.rules.recrawl:
             self._looks.ended(report.results, ended_s)
+            self.firsts.ended(report.results)
         ended = (*report.returned, *(result.errand for result in report.results))
         for name in dict.fromkeys(errand.host for errand in ended):
             self._release(self.hosts[name])
@@ -369,6 +372,7 @@ class Keeper:
     def gained(self, gains: Sequence[Gained], now_s: float) -> None:
         """What fetches turned out to have brought to search."""
         self.refreshing.gained(gains, now_s)
+        self.firsts.changed(gains, now_s)
 
     # the operator
 
@@ -383,6 +387,7 @@ class Keeper:
             self._hosts.known(name, id_)
         self._hosts.rule(rules)
         self.refreshing.rule(rules)
+        self.firsts.rule(rules)
         self._vouch()
         for host in [host for host in self.hosts.values() if host.held]:
             self._release(host)

@@ -17,13 +17,14 @@ import numpy as np
 from vedette.decide import Floats, Ints, rng_for
 from vedette.discover.belief_bytes import Kept, pack, unpack
 from vedette.discover.look_worth import SOONEST_S, due, index, pace, rates, worth
-from vedette.discover.looked import Sources
+from vedette.discover.looked import Bools, Sources
 from vedette.discover.policies.accrual import Accrual
+from vedette.ring.look_counts import LookCounts, SourceCount
 from vedette.ring.ports import Book
 
-__all__ = ["Looked", "Looking", "SourceTold"]
+__all__ = ["Looked", "Looking", "SourceTold", "SourceYield"]
 
-SOURCES = "sources"
+SOURCES, COUNTS = "sources", "look counts"
 # A page that people lack for a day counts for as many ordinary changes that they lack for a day.
 PAGE_WORTH = 3.0
 MOST_SOURCES = 5_000
@@ -32,7 +33,11 @@ MOST_PAGES = 4_000
 # Of so many links of a page it is remembered who else shows them.
 MOST_LINKS = 300
 KEEP_EVERY_S = 600.0
+# However little a list brings, it is looked at once a day.
+LONGEST_S = 86_400.0
 DATED_S, SAME_PRICE = 900.0, 0.05
+# One that is due and has not been looked at is asked about again after so long.
+DUE_AGAIN_S = 30.0
 # For people: pages that show this part of what a source shows are alike; hours with so many times the mean are busy.
 ALIKE, BUSY = 0.2, 1.5
 
@@ -62,10 +67,22 @@ class SourceTold(NamedTuple):
     expected: float
     looks: int
     found: int
+    wasted: int
     busiest_hours: tuple[int, ...]
     """Of the day in UTC, the busiest first; empty where no hour is known to differ."""
     alike: tuple[int, ...]
     """Pages that show much of the same."""
+
+
+class SourceYield(NamedTuple):
+    """A source among others: new links an hour with an interval, what a look may bring now, what looks came to."""
+
+    id: int
+    an_hour: float
+    low: float
+    high: float
+    expected: float
+    counted: SourceCount
 
 
 class _Dated(NamedTuple):
@@ -88,6 +105,7 @@ class Looking:
         self._place = {id_: place for place, id_ in enumerate(self._ids)}
         self._hosts: list[int] = list(kept.hosts)
         self._tried_s, self._counts = list(kept.tried_s), [list(row) for row in kept.counts]
+        self.counts = LookCounts.from_json(book.life(COUNTS))
         self._kept_s: float | None = None
         self._dated: dict[int, _Dated] = {}
 
@@ -111,6 +129,8 @@ class Looking:
             counts[0], counts[1] = counts[0] + look.ok, counts[1] + look.new
             counts[2] = 0 if look.ok else counts[2] + 1
             self._dated.pop(look.id, None)
+            if look.again:
+                self.counts.add(look.id, new=look.new, now_s=now_s)
         self._belief = self._policy.observe(self._belief, self._sources(places, rows), now_s)
         self._keep_now_and_then(now_s)
         return list(some)
@@ -126,10 +146,19 @@ class Looking:
             self._dated |= {id_: _Dated(at_s, price, now_s) for id_, at_s in zip(asked, times, strict=True)}
         return {id_: self._dated[id_].due_s for id_ in known}
 
+    def pace(self, now_s: float, price: float) -> float:
+        """How many looks a second there would be at a price of refreshes; each source once a day at least."""
+        if not self._ids:
+            return 0.0
+        batch = self._sources(np.arange(len(self._ids)))
+        times = due(self._belief, batch, now_s, price / PAGE_WORTH, rng_for(self._seed, "discover/pace"))
+        return float((1.0 / np.clip(times - batch.last_look_s, SOONEST_S, LONGEST_S)).sum())
+
     def _is_dated(self, id_: int, price: float, now_s: float) -> bool:
         """Whether what was said of a source a moment ago still holds: to work it out takes a while."""
         dated = self._dated.get(id_)
-        if dated is None or now_s >= dated.due_s or not 0 <= now_s - dated.asked_s < DATED_S:
+        lasts_s = DATED_S if dated is not None and now_s < dated.due_s else DUE_AGAIN_S
+        if dated is None or not 0 <= now_s - dated.asked_s < lasts_s:
             return False
         return abs(dated.price - price) <= SAME_PRICE * price
 
@@ -147,22 +176,35 @@ class Looking:
             return None
         batch = self._sources(np.array([place], np.int64))
         mean, low, high = (float(each[0]) for each in rates(self._belief, batch))
-        looks, found, _ = self._counts[place]
+        count = self.counts.of(id_)
         return SourceTold(
             an_hour=mean,
             low=low,
             high=high,
             expected=float(worth(self._belief, batch, now_s)[0]),
-            looks=looks,
-            found=found,
+            looks=count.looks,
+            found=count.found,
+            wasted=count.wasted,
             busiest_hours=_busiest(pace(self._belief, self._hosts[place])),
             alike=tuple(self._ids[other] for other in self._alike(place)),
         )
+
+    def yields(self, now_s: float) -> list[SourceYield]:
+        """All sources, for people, those that bring most first."""
+        if not self._ids:
+            return []
+        batch = self._sources(np.arange(len(self._ids)))
+        pace, expected = rates(self._belief, batch), worth(self._belief, batch, now_s)
+        numbers = [each.tolist() for each in (pace.mean, pace.low, pace.high, expected)]
+        counted = [self.counts.of(id_) for id_ in self._ids]
+        rows = map(SourceYield, self._ids, *numbers, counted)
+        return sorted(rows, key=lambda row: (-row.an_hour, row.id))
 
     def keep(self, now_s: float) -> None:
         """Write down what is believed."""
         counts = [tuple(row) for row in self._counts]
         self._book.set_life(SOURCES, pack(Kept(self._belief, self._ids, self._hosts, self._tried_s, counts)))
+        self._book.set_life(COUNTS, self.counts.to_json())
         self._kept_s = now_s
 
     def _is_to_know(self, look: Looked) -> bool:
@@ -204,8 +246,9 @@ class Looking:
             yields=yields[:, None],
             shown_start=start if looks else np.zeros(len(places) + 1, np.int64),
             shown=np.concatenate(shown) if shown else np.zeros(0, np.int64),
-            # The policy goes by yields; which link it was makes no difference to it.
-            shown_new=np.zeros(int(start[-1]), np.bool_),
+            shown_new=np.concatenate([_newest(*pair) for pair in zip(shown, yields.tolist(), strict=True)])
+            if shown
+            else np.zeros(0, np.bool_),
         )
 
     def _tried(self, places: Ints) -> Floats:
@@ -222,6 +265,17 @@ class Looking:
     def _keep_now_and_then(self, now_s: float) -> None:
         if self._kept_s is None or not isfinite(self._kept_s) or abs(now_s - self._kept_s) >= KEEP_EVERY_S:
             self.keep(now_s)
+
+
+def _newest(links: Ints, count: int) -> Bools:
+    """Which links are the new ones, of which there are so many: ids are given in the order in which URLs are found.
+
+    >>> _newest(np.array([7, 9, 3]), 1).tolist()
+    [False, True, False]
+    """
+    newest = np.zeros(len(links), np.bool_)
+    newest[np.argsort(-links, kind="stable")[:count]] = True
+    return newest
 
 
 def _busiest(week: Floats) -> tuple[int, ...]:

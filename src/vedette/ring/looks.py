@@ -5,21 +5,36 @@ the operator set no budget there is nothing to be thrifty with, and lists come r
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from math import inf
 
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import Named
-from vedette.ring.looking import MOST_LINKS, Looked
+from vedette.ring.looking import LONGEST_S, MOST_LINKS, Looked
 from vedette.ring.orders import Fetched, Result
-from vedette.ring.ports import Book, Urls
+from vedette.ring.ports import Book, PageRow, Signal, Urls
 from vedette.ring.refreshing import Refreshing
 from vedette.ring.schedule import is_good, is_source
 
-__all__ = ["Looks"]
+__all__ = ["Looks", "why_then"]
 
-# However little a list brings, it is looked at once a day.
-LONGEST_S = 86_400.0
 SAME = 304
+SAME_TIME_S = 60.0
+OLDEST_S = 30 * 86_400.0
+
+
+def why_then(page: PageRow, look_s: float, *, is_list: bool, fixed_s: float) -> str:
+    """Why a source is looked at when it is due; empty where that is for another rule, which has its own words.
+
+    ``look_s`` is when the discovery policy wants a look, ``fixed_s`` the pace of lists where there is no budget.
+    """
+    if page.due_s == inf:
+        return "its time has come: it waits for its host"
+    wait_s = page.due_s - page.fetched_s
+    if is_list and wait_s >= LONGEST_S - SAME_TIME_S:
+        return "accrual: it brings less than a look costs, and is looked at once a day all the same"
+    by_price = abs(wait_s - fixed_s) > 1.0 if is_list else look_s <= page.due_s + SAME_TIME_S
+    return "accrual: by then, what is lost by waiting is worth the price of a look" if by_price else ""
 
 
 class Looks:
@@ -36,12 +51,14 @@ class Looks:
     def ended(self, results: Sequence[Result], now_s: float) -> None:
         """All links of these results were named: learn from those that were looks, and say when to look again."""
         new, self._new = self._new, Counter()
-        looks = [self._look(result, new) for result in results if result.errand.robots_of is None]
+        self._book.keep_births(list(self._births([each for each in results if new[each.errand.url]], now_s)))
+        pages = [result for result in results if result.errand.robots_of is None]
+        rows = self._book.copies([result.errand.id for result in pages])
+        looks = [self._look(result, new, rows.get(result.errand.id)) for result in pages]
         lists = {look.id for look in looks if look.is_list}
         looking, price = self._refreshing.looking, self._refreshing.price
         sources = looking.came(looks, now_s)
         times = looking.due_s([id_ for id_ in sources if self._refreshing.is_thrifty or id_ not in lists], price, now_s)
-        rows = self._book.copies(list(times))
         self._book.keep_due(
             [
                 (id_, min(at_s, now_s + LONGEST_S) if id_ in lists else min(at_s, rows[id_].due_s))
@@ -50,13 +67,23 @@ class Looks:
             ]
         )
 
-    def _look(self, result: Result, new: Counter[str]) -> Looked:
+    def _births(self, results: Sequence[Result], now_s: float) -> Iterator[Signal]:
+        """What lists that named something new say of when it was made; old dates are of what is only new here."""
+        for result in results:
+            if isinstance(result, Fetched) and result.dates and result.kind in {"feed", "sitemap"}:
+                ids = self._urls.find(result.links).tolist()
+                for id_, at_s in zip(ids, result.dates, strict=True):
+                    if id_ and at_s is not None and now_s - OLDEST_S <= at_s <= now_s:
+                        yield Signal(id_, at_s, "feed" if result.kind == "feed" else "sitemap")
+
+    def _look(self, result: Result, new: Counter[str], row: PageRow | None) -> Looked:
         errand = result.errand
         host = self._hosts.get(errand.host).id
         again = errand.copy is not None
         if not isinstance(result, Fetched) or not (is_good(result.status) or result.status == SAME):
             return Looked(errand.id, host, ok=False, is_list=False, again=again)
-        is_list = is_source(errand.url, result.kind)
+        # What has not changed comes without a body, and so without a kind of its own.
+        is_list = is_source(errand.url, row.kind if row is not None else result.kind)
         count = new[errand.url]
         matters = is_list or count or self._refreshing.looking.is_source(errand.id)
         links = self._urls.find(result.links[:MOST_LINKS]).tolist() if matters and result.links else []

@@ -374,6 +374,9 @@ class Book(Protocol):
     def keep_finds(self, finds: Sequence[Find]) -> None:
         """URLs that are news."""
 
+    def keep_births(self, said: Sequence[Signal]) -> None:
+        """What lists say of the dates of URLs that were just found; of those that are no news nothing is kept."""
+
     def first_crawls(self) -> Sequence[FirstCrawl]:
         """How the first crawls of all hosts go."""
 

@@ -18,7 +18,7 @@ from math import isfinite
 
 from vedette.price import Price
 
-__all__ = ["DEFAULT_SPAN_S", "Purse"]
+__all__ = ["DEFAULT_SPAN_S", "SHORTEST_SPAN_S", "Purse"]
 
 DAY_S = 86_400.0
 DEFAULT_SPAN_S = 3 * DAY_S

@@ -11,8 +11,9 @@ A due time is only as good as the price and the groups by which it was worked ou
 whoever wakes a page asks again, and a round goes over all pages for ever.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import inf, isfinite
 from typing import NamedTuple
 
@@ -33,7 +34,7 @@ from vedette.ring.purse import DEFAULT_SPAN_S, Purse
 from vedette.ring.recollection import Made, Recollection
 from vedette.ring.refresh_names import policy_named
 from vedette.ring.schedule import ORDINARY, is_good, is_source, kind_after
-from vedette.ring.starting_price import starting_price
+from vedette.ring.starting_price import Askers, clearing_price, starting_price
 from vedette.ring.witness import Witness
 
 __all__ = ["Asked", "Refreshing", "policy_kept", "price_kept"]
@@ -51,6 +52,10 @@ SAME_FETCH_S = 1.0
 # Who has measured nothing for so long does not measure.
 MEASURING_S = 86_400.0
 SLOWEST_PACE = 1e-9
+# What cannot be paid now is asked about again after so long at the earliest.
+PUT_OFF_S = 30.0
+# By then all lists of an earlier crawl have been looked at once.
+CLEARED_AFTER_S = 1_800.0
 # A whole number that was summed up of parts may lie a hair below itself.
 SUMMED = 1e-6
 # A date that lies further ahead than clocks differ says nothing.
@@ -100,6 +105,8 @@ class Refreshing:
         self.forecast = self._forecast_kept = Forecast.from_json(book.life(FORECAST))
         self._pages = book.remembered_count()
         self._cursor, self._to_ask = 0, 0.0
+        self._turns: dict[int, float] = {}
+        self._has_cleared = False
         self._measured_s: float | None = None
 
     @property
@@ -249,6 +256,8 @@ class Refreshing:
         seen_s = self._purse.seen_s
         passed_s = max(now_s - seen_s, 0.0) if seen_s is not None else 0.0
         self._purse = self._purse.at(now_s).saving(passed_s, self._pace())
+        if self._is_to_clear and self._purse.span_s >= CLEARED_AFTER_S:
+            self._clear_price(now_s)
         if self._purse.due_move(self._rules.budget_per_s, self._wanting):
             self._move_price()
         self._to_ask = min(self._to_ask + passed_s * max(self._pages / ROUND_S, LEAST_ASKED_PER_S), MOST_ASKED)
@@ -260,24 +269,42 @@ class Refreshing:
             self._forecast_kept = self.forecast
             self._book.set_life(FORECAST, self.forecast.to_json())
 
+    @property
+    def _is_to_clear(self) -> bool:
+        return self.is_thrifty and not self._purse.is_settled and not self._has_cleared and len(self.looking) > 0
+
+    def _clear_price(self, now_s: float) -> None:
+        """Begin where refreshes and looks would together spend the budget, if there is such a price; tried once."""
+        self._has_cleared, self._pages = True, self._book.remembered_count()
+        made = self._sampled()
+        if made is not None:
+            askers = Askers(self._waits_of(made), self._pages / len(made.batch), partial(self.looking.pace, now_s))
+            price = clearing_price(askers, self._purse.target(self._rules.budget_per_s, self._wanting))
+            self._purse = self._purse.priced(price, settled=True) if price is not None else self._purse
+
     def _move_price(self) -> None:
         self._pages = self._book.remembered_count()
         if self._mind.is_priced and not self._purse.is_settled:
-            looks = [look for look in self._book.looks_after(self._cursor, SAMPLE) if self._memory.knows(look.kept)]
-            if looks:
-                self._purse = self._purse.priced(
-                    self._price_of(self._memory.of_looks(looks), self._wanting), settled=True
-                )
+            made = self._sampled()
+            if made is not None:
+                self._purse = self._purse.priced(self._price_of(made, self._wanting), settled=True)
         self._purse = self._purse.moved(self._rules.budget_per_s, self._wanting)
+
+    def _sampled(self) -> Made | None:
+        """Some of the pages that the policy knows; None where it knows none."""
+        looks = [look for look in self._book.looks_after(self._cursor, SAMPLE) if self._memory.knows(look.kept)]
+        return self._memory.of_looks(looks) if looks else None
 
     def _price_of(self, made: Made, pages: float) -> float:
         """The price at which these would wait as long as a page of so many does, if the budget is spent."""
+        return starting_price(self._waits_of(made), pages / self._purse.target(self._rules.budget_per_s, pages))
 
+    def _waits_of(self, made: Made) -> Callable[[float], Floats]:
         def waits_s(price: float) -> Floats:
             rng, batch = rng_for(1, "refresh/starting-price"), made.batch
             return self._mind.due(made.memory, batch, float(batch.last_fetch_s.max()), price, rng) - batch.last_fetch_s
 
-        return starting_price(waits_s, pages / self._purse.target(self._rules.budget_per_s, pages))
+        return waits_s
 
     def _ask_round(self, most: int, now_s: float) -> None:
         looks = self._book.looks_after(self._cursor, most)
@@ -288,6 +315,8 @@ class Refreshing:
         self._date_again([look for look in judged if self._memory.knows(look.kept)], now_s)
 
     def _date_again(self, known: Sequence[Look], now_s: float) -> None:
+        """But for those whose time has come and that wait for their turn: else they would be put off ever again."""
+        known = [look for look in known if self._turns.get(look.page.id) != look.page.due_s]
         pairs = zip(known, self._ask(known, now_s).tolist(), strict=True)
         self._book.keep_due([(look.page.id, at_s) for look, at_s in pairs if _differs(look.page.due_s, at_s, now_s)])
 
@@ -324,7 +353,9 @@ class Refreshing:
             later = {look.page.id: at_s for look, at_s in times if at_s > now_s}
         behind = [look.page.id for look in judged if look.page.id not in later][int(self._purse.saved + SUMMED) :]
         wait_s = 1.0 / max(self._pace(), SLOWEST_PACE)
-        return later | {id_: now_s + turn * wait_s for turn, id_ in enumerate(behind, 1)}
+        turns = {id_: now_s + max(turn * wait_s, PUT_OFF_S) for turn, id_ in enumerate(behind, 1)}
+        self._turns = {id_: at_s for id_, at_s in self._turns.items() if at_s > now_s} | turns
+        return later | turns
 
     def _pace(self) -> float:
         """How many refreshes a second there may be at most; a price is to see that there are too many."""

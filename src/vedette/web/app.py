@@ -17,6 +17,7 @@ from vedette.web.access import Access, Refused
 from vedette.web.answers import error_answer, json_answer
 from vedette.web.api import api_routes
 from vedette.web.console.chart_metrics import amounts_by_reason
+from vedette.web.console.herald_ports import NO_WATCHES
 from vedette.web.console.routes import ConsoleParts, console_routes
 from vedette.web.events import events_route
 from vedette.web.gate import Gate, Rules, told_refusal
@@ -67,7 +68,7 @@ def make_app(
             *api_routes(timed, recorded),
             *new_routes(news, look, search.now_s),
             events_route(recorded),
-            *write_routes(console.operator if console else None),
+            *write_routes(console.operator if console else None, (console.watches if console else NO_WATCHES).refusal),
             *(push_routes(console.push) if console and console.push else ()),
             _description_route(description),
             reference_route(description, look),

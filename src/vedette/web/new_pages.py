@@ -140,7 +140,7 @@ def _cursor(text: str, name: str, words: str) -> int | None:
 
 def _entry(item: Item) -> dict[str, str]:
     """What the feed says of an item; all of it can stand in XML."""
-    since = "it was first seen" if item.born_s is None else "its own date"
+    since = "it was first seen" if item.born_s is None else "its date"
     seen = iso_time(item.found_s).replace("T", " ").replace("Z", " UTC")
     what = "Told" if item.born_s is None else "Found"
     facts = f"First seen {seen}, by {how_found(item)}. {what} {age(item.delay_s)} after {since}."

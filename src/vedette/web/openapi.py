@@ -8,6 +8,7 @@ from typing import Any
 
 from vedette.web.openapi_new import NEW_EXAMPLES, new_operations, new_schemas
 from vedette.web.openapi_orders import ORDER_EXAMPLES, order_operations, order_schemas
+from vedette.web.openapi_push import push_operations, push_schemas
 from vedette.web.slate_tokens import SLATE_SHAPE
 
 __all__ = ["LONGEST_QUERY", "MOST_AT_ONCE", "MOST_IN_ALL", "MOST_PAGE", "MOST_SUGGESTIONS", "SHAPES", "described"]
@@ -80,6 +81,7 @@ _STATUSES = {
     "410": "The slate is older than a day.",
     "413": "More was sent than is read.",
     "415": "What was sent is no JSON.",
+    "422": "The URLs are not the host's own, or belong to no site here.",
     "421": "The server is not known by the name that it was asked under.",
     "429": "Too many requests; ask again after the seconds in Retry-After.",
     "500": "The server failed; the operator finds the reason in its log.",
@@ -102,6 +104,9 @@ def described(name: str, address: str, version: str) -> Described:
             **new_operations(_answer, _refusals),
             "/api/v1/events": {"post": _events()},
             **order_operations(_answer, _refusals),
+            **push_operations(_refusals),
+            "/api/openapi.json": {"get": _itself()},
+            "/opensearch.xml": {"get": _opensearch()},
             "/healthz": {"get": _health()},
             "/metrics": {"get": _metrics()},
         },
@@ -179,6 +184,31 @@ def _metrics() -> Described:
     }
 
 
+def _itself() -> Described:
+    return {
+        "operationId": "description",
+        "summary": "This description",
+        "responses": {
+            "200": {"description": "It.", "content": {"application/json": {"schema": {"type": "object"}}}},
+            **_refusals("401", "403", "429", "500"),
+        },
+    }
+
+
+def _opensearch() -> Described:
+    """A refusal is a page here: browsers ask."""
+    kind = "application/opensearchdescription+xml"
+    pages = {status: {"description": _STATUSES[status], "content": _PAGE} for status in ("401", "403", "429", "500")}
+    return {
+        "operationId": "opensearch",
+        "summary": "How a browser searches here (OpenSearch)",
+        "responses": {"200": {"description": "It.", "content": {kind: {"schema": {"type": "string"}}}}, **pages},
+    }
+
+
+_PAGE: Described = {"text/html": {"schema": {"type": "string"}}}
+
+
 def _operation(name: str, summary: str, schema: str, *parameters: Described) -> Described:
     return {
         "operationId": name,
@@ -250,6 +280,7 @@ def _schemas() -> Described:
         "Result": _result_schema(),
         **new_schemas(),
         **order_schemas(),
+        **push_schemas(),
         "SuggestAnswer": _object(query={"type": "string"}, suggestions=_list({"type": "string"})),
         "SitesAnswer": _object(
             sites=_list(_object(site={"type": "string"}, pages=count)),

@@ -40,7 +40,18 @@ def new_operations(answer: Any, refusals: Any) -> Described:  # noqa: ANN401 - t
                     **refusals("400", "401", "403", "404", "429", "500"),
                 },
             }
-        }
+        },
+        "/new.atom": {
+            "get": {
+                "operationId": "newFeed",
+                "summary": "The same as a feed (Atom), the latest first",
+                "parameters": [_query("watch", "Only what this watch looks for.", watch, "harbour")],
+                "responses": {
+                    "200": {"description": "The feed.", "content": {"application/atom+xml": {"schema": _TEXT}}},
+                    **refusals("400", "401", "403", "404", "429", "500"),
+                },
+            }
+        },
     }
 
 

@@ -32,6 +32,20 @@ _SETTINGS = {
 }
 _SWITCH = {"type": "boolean", "default": False}
 _RULE = {"kind": {"enum": list(KINDS)}, "query": {"type": "string", "maxLength": LONGEST_TEXT}, "value": _TEXT}
+_WATCH: Described = {
+    "name": {**_TEXT, "description": "Letters, digits and -._ , 64 at most; it stands in the address of its feed."},
+    "place": {
+        "type": "string",
+        "maxLength": LONGEST_TEXT,
+        "description": "A host, or a path on one; * for everywhere. Place or query is needed.",
+    },
+    "query": {"type": "string", "maxLength": LONGEST_TEXT, "description": "New pages that a search for it would find."},
+    "webhook": {
+        "type": "string",
+        "maxLength": LONGEST_TEXT,
+        "description": "A URL that is sent each new page, signed; the console shows with what.",
+    },
+}
 # What each order takes: its fields, and those of them that may be left out.
 _ORDERS: dict[str, tuple[Described, tuple[str, ...]]] = {
     "add_site": ({"site": _SITE, "settings": _SETTINGS, "paused": _SWITCH}, ("settings", "paused")),
@@ -43,6 +57,8 @@ _ORDERS: dict[str, tuple[Described, tuple[str, ...]]] = {
     "remove_rule": (_RULE, ("query",)),
     "fetch": ({"urls": {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": MOST_URLS}}, ()),
     "dismiss": ({"host": _TEXT}, ()),
+    "add_watch": (_WATCH, ("place", "query", "webhook")),
+    "remove_watch": ({"name": _WATCH["name"]}, ()),
     "undo": ({"action": {"type": "integer", "minimum": 1, "maximum": MOST_ACTION}}, ()),
 }
 
@@ -55,7 +71,7 @@ def order_operations(answer: Any, refusals: Any) -> Described:  # noqa: ANN401 -
         "/api/v1/orders": {
             "post": {
                 "operationId": "order",
-                "summary": "Change something: sites, rules for results, what is fetched now; or undo it",
+                "summary": "Change something: sites, rules for results, watches, what is fetched now; or undo it",
                 "description": "A key with the scope admin is needed, in the header Authorization. What was done is in "
                 "the log of actions, and most of it can be undone.",
                 **keyed,

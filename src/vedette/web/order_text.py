@@ -14,18 +14,21 @@ from vedette.web.orders import (
     PER_QUERY,
     AddRules,
     AddSite,
+    AddWatch,
     Dismiss,
     FetchNow,
     Order,
     PauseSite,
     RemoveRules,
     RemoveSite,
+    RemoveWatch,
     Rule,
     SetSite,
     Undo,
 )
 from vedette.web.parameters import WrongParameter, unknown
 from vedette.web.rule_text import rule_of, web_url
+from vedette.web.watch_text import read_name, read_place, read_query_text, read_webhook, watch_of
 from vedette.web.words import sentence
 
 __all__ = ["FIELDS", "LONGEST_TEXT", "MOST_ACTION", "MOST_URLS", "read_order"]
@@ -99,6 +102,15 @@ def _dismiss(fields: Fields) -> Order:
     return Dismiss(_meant("host", lambda: rule_of("block", "", host).value))  # a host, as rules know it
 
 
+def _add_watch(fields: Fields) -> Order:
+    """A watch of public pages: whose private ones go to a webhook is not for keys to say."""
+    typed = {name: _text(fields, name, needed=name == "name") for name in ("name", "place", "query", "webhook")}
+    readers = {"name": read_name, "place": read_place, "query": read_query_text, "webhook": read_webhook}
+    for name, read in readers.items():
+        _meant(name, lambda read=read, name=name: read(typed[name]))  # type: ignore[misc]  # the defaults bind them
+    return AddWatch(_meant("place", lambda: watch_of(**typed)))
+
+
 def _undo(fields: Fields) -> Order:
     action = fields.get("action")
     if isinstance(action, float) and action.is_integer():
@@ -154,6 +166,8 @@ _READ: Mapping[str, Callable[[Fields], Order]] = {
     "remove_rule": lambda fields: RemoveRules((_rule(fields),)),
     "fetch": _fetch,
     "dismiss": _dismiss,
+    "add_watch": _add_watch,
+    "remove_watch": lambda fields: RemoveWatch(_meant("name", lambda: read_name(_text(fields, "name")))),
     "undo": _undo,
 }
 # The fields of each order besides its name; those in brackets of the description may be left out.
@@ -167,5 +181,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "remove_rule": ("kind", "query", "value"),
     "fetch": ("urls",),
     "dismiss": ("host",),
+    "add_watch": ("name", "place", "query", "webhook"),
+    "remove_watch": ("name",),
     "undo": ("action",),
 }

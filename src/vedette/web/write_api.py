@@ -1,6 +1,7 @@
 """The part of the API that changes something: orders of the operator, for whoever has a key with the scope admin."""
 
 import json
+from collections.abc import Callable
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -11,6 +12,7 @@ from vedette.errors import StoreError, UsageError
 from vedette.web.answers import error_answer, iso_time, json_answer
 from vedette.web.console.ports import ActionLine, Operator
 from vedette.web.order_text import read_order
+from vedette.web.orders import AddWatch
 from vedette.web.parameters import given, whole
 from vedette.web.words import sentence
 
@@ -22,8 +24,11 @@ MOST_ACTIONS = 100
 _NOT_HERE = "Orders are taken only where the crawler runs: start it with vedette up."
 
 
-def write_routes(operator: Operator | None) -> list[Route]:
-    """Orders, and the log of what was done. The gate has seen to it that whoever comes here may."""
+def write_routes(operator: Operator | None, refusal: Callable[[str], str]) -> list[Route]:
+    """Orders, and the log of what was done. The gate has seen to it that whoever comes here may.
+
+    ``refusal`` says why nothing may be sent to a webhook; it is empty where it may.
+    """
 
     async def ordered(request: Request) -> Response:
         if operator is None:
@@ -31,6 +36,10 @@ def write_routes(operator: Operator | None) -> list[Route]:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             return error_answer(415, "wrong_type", "Send JSON, as application/json.")
         order = read_order(_value(await request.body()))
+        if isinstance(order, AddWatch) and order.watch.webhook:
+            why_not = await run_in_threadpool(refusal, order.watch.webhook)
+            if why_not:
+                return error_answer(409, "cannot_be_done", sentence(why_not), "webhook")
         try:
             done = await run_in_threadpool(operator.order, order, f"the key {request.state.reader.name}")
         except UsageError as error:

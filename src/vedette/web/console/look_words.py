@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from vedette.web.console.refresh_words import Fact
-from vedette.web.words import counted
+from vedette.web.words import counted, number
 
 __all__ = ["look_facts"]
 
@@ -12,16 +12,16 @@ __all__ = ["look_facts"]
 def look_facts(look: dict[str, Any] | None) -> Iterator[Fact]:
     """What it brings, when, what a look would bring now, and who shows the same; nothing where it is no source.
 
-    >>> told = {"an_hour": 0.5, "low": 0.25, "high": 1.0, "expected": 2.04, "looks": 9, "found": 1}
+    >>> told = {"an_hour": 0.5, "low": 0.25, "high": 1.0, "expected": 2.04, "looks": 9, "found": 1, "wasted": 8}
     >>> [fact.words for fact in look_facts(told | {"busiest_hours": (8, 9), "alike": ["https://a.example/feed"]})]
-    ['about 12 a day (6 to 24), most of them at 8 and 9 h UTC', '2.0 new pages now; 9 looks found 1', \
-'https://a.example/feed']
+    ['about 12 a day (6 to 24), most of them at 8 and 9 h UTC', 'about 2.0 new pages now', \
+'9 looks found 1 new page, 8 of them nothing', 'https://a.example/feed']
     """
     if look is None:
         return
     yield Fact("Brings new links", _pace(look))
-    looks = f"{counted(look['looks'], 'look')} found {look['found']}"
-    yield Fact("A look may bring", f"{look['expected']:.1f} new pages now; {looks}")
+    yield Fact("A look may bring", f"about {look['expected']:.1f} new pages now")
+    yield Fact("Looks so far", _looks(look))
     if look["alike"]:
         yield Fact("Shows the same as", ", ".join(look["alike"]), url=look["alike"][0])
 
@@ -30,6 +30,13 @@ def _pace(look: dict[str, Any]) -> str:
     mean, low, high = (_number(24 * look[name]) for name in ("an_hour", "low", "high"))
     hours = " and ".join(str(hour) for hour in sorted(look["busiest_hours"]))
     return f"about {mean} a day ({low} to {high})" + (f", most of them at {hours} h UTC" if hours else "")
+
+
+def _looks(look: dict[str, Any]) -> str:
+    if not look["looks"]:
+        return "none since its first fetch"
+    found = f"{counted(look['looks'], 'look')} found {counted(look['found'], 'new page')}"
+    return f"{found}, {number(look['wasted'])} of them nothing"
 
 
 def _number(value: float) -> str:

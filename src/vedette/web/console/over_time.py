@@ -38,6 +38,8 @@ TITLES = {
     "wasted_share": "Refreshes that found nothing new",
     "change_expected": "Said to have changed",
     "change_found": "Refreshed pages that had changed",
+    "looks": "Looks of late",
+    "looks_wasted_share": "Looks that found nothing new",
     "fetches_per_s": "Requests a second",
     "archive_bytes": "Archive",
     "index_bytes": "Index",

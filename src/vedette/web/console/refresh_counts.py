@@ -20,6 +20,7 @@ __all__ = ["Counts", "came_between", "counts_chart", "counts_of", "in_stretches"
 
 MOST_SUMS = 4_000  # looks at a sum
 MOST_STRETCHES = 60
+REFRESHES = ("refreshes", "wasted_share")
 # By the name of the time that is looked at: seconds of a stretch, and what it is called.
 _STEPS = {"hour": (300.0, "in 5 minutes"), "day": (3_600.0, "an hour"), "month": (86_400.0, "a day")}
 
@@ -68,11 +69,11 @@ def in_stretches(amounts: Sequence[Point], begun_s: float, now_s: float, step_s:
     return [(now_s - back * step_s, sums[back]) for back in reversed(range(count))]
 
 
-def counts_of(watch: Watch, over: Over, now_s: float) -> Counts:
-    """Refreshes over a time."""
+def counts_of(watch: Watch, over: Over, now_s: float, of: tuple[str, str] = REFRESHES) -> Counts:
+    """Refreshes over a time; or looks, by the names of their sum and of the share that was wasted."""
     since_s = now_s - over.span_s
-    sums = watch.points("refreshes", since_s, MOST_SUMS)
-    shares = dict(watch.points("wasted_share", since_s, MOST_SUMS))
+    sums = watch.points(of[0], since_s, MOST_SUMS)
+    shares = dict(watch.points(of[1], since_s, MOST_SUMS))
     lost = [(at_s, value * shares.get(at_s, 0.0)) for at_s, value in sums]
     begun_s = sums[0][0] if sums else now_s
     came, wasted = (came_between(each, HALF_LIFE_S) for each in (sums, lost))

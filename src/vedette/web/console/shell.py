@@ -36,6 +36,7 @@ NAVIGATION = (
     Place("queue", "Queue", "/console/queue"),
     Place("explain", "Explain", "/console/explain"),
     Place("discover", "Discover", "/console/discover"),
+    Place("discovery", "New pages", "/console/discovery"),
     Place("watches", "Watches", "/console/watches"),
     Place("refresh", "Refresh", "/console/refresh"),
     Place("push", "Push", "/console/push"),

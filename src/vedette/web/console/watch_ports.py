@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 from vedette.edges.record_view import QueryCount, Totals
 from vedette.edges.series import Measure
 from vedette.learn.workload import Drift, Rising
+from vedette.web.console.discovery_ports import Discovery
 
 __all__ = [
     "READ_OFF",
@@ -27,6 +28,7 @@ NO_WORDS: Mapping[str, str] = {}
 # Numbers that are read off when somebody looks, beside those that are kept over time (``edges.series.SERIES``).
 READ_OFF: Mapping[str, Measure] = {
     "gain_day": Measure("what fetches of known pages brought to the quality of search in a day", "gain"),
+    "birth_to_found_s": Measure("median time from the birth of the last day's new pages to their discovery", "s"),
 }
 
 
@@ -167,6 +169,9 @@ class Watch(Protocol):
 
     def refresh(self) -> Refresh:
         """How refreshing stands."""
+
+    def discovery(self) -> Discovery:
+        """How finding new pages goes."""
 
     def machine(self) -> Machine:
         """What is set now."""

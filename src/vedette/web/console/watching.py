@@ -17,6 +17,7 @@ from vedette.edges.url_list import Kind
 from vedette.facts import Failure
 from vedette.web.console.asking import asking_routes
 from vedette.web.console.charts import bars
+from vedette.web.console.discovering import discovering_routes
 from vedette.web.console.listing import listed_at
 from vedette.web.console.over_time import POINTS, Over, chart, over_of, series_route, trend, ways
 from vedette.web.console.refreshing import refreshing_routes
@@ -70,6 +71,7 @@ def watching_routes(shell: Shell, watch: Watch, search: Search) -> list[Route]:
         Route("/live", streams.live),
         series_route(shell, watch),
         *refreshing_routes(shell, watch),
+        *discovering_routes(shell, watch),
         *asking_routes(shell, watch),
         *storing_routes(shell, watch),
     ]

@@ -1,0 +1,125 @@
+"""First fetches ask at the price of refreshes: is an unseen URL worth one now, and if not, when is it looked at again?
+
+    worth = what first fetches like it brought, in ordinary changes  x  days for which that is had  /  cost
+
+Where the operator set no budget nothing is asked: there is nothing to be thrifty with. What somebody named (the starts
+of sites, what robots.txt names) needs no worth. Of the budget a part is for unseen URLs whatever the price: a first
+crawl is never starved by a price that went astray, and what was once believed to bring nothing is tried again.
+
+What was learned is written down now and then: a crash loses some minutes of it.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+
+import numpy as np
+
+from vedette.price import LASTING_D, Firsts, Returns
+from vedette.refresh.sections import site_of
+from vedette.ring.allowance import Bucket
+from vedette.ring.fetch_cost import FetchCost
+from vedette.ring.first_groups import groups_of_unseen
+from vedette.ring.kept import Rules
+from vedette.ring.orders import Fetched, Result
+from vedette.ring.ports import Book, Gained, Look
+
+__all__ = ["FirstFetches"]
+
+FIRSTS = "first fetches"
+# The part of a budget that is for unseen URLs in any case, and how much of it may be saved.
+FLOOR, SAVED_S = 0.1, 600.0
+ASK_AGAIN_S = 60.0
+KEEP_EVERY_S = 600.0
+COSTS = Returns(usual=1.0, hope=0.0)
+
+
+class FirstFetches:
+    """What is known of first fetches; ``price`` says what a fetch must be worth, None where nothing has a price."""
+
+    def __init__(self, rules: Rules, book: Book, price: Callable[[], float | None]) -> None:
+        self._book, self._price = book, price
+        self._firsts = _firsts_in(book.life(FIRSTS))
+        self._cost, self._costs = FetchCost(), COSTS
+        self._floor = Bucket(1.0, 1.0)
+        self._kept_s: float | None = None
+        self.held_back = 0
+        self.rule(rules)
+
+    def rule(self, rules: Rules) -> None:
+        """Other rules from now on."""
+        per_s = FLOOR * rules.budget_per_s
+        self._is_priced = per_s > 0
+        if self._is_priced:
+            self._floor.set_pace(per_s, max(1.0, SAVED_S * per_s))
+
+    def worth(self, url: str, in_links: int) -> float:
+        """What a first fetch of a URL is worth, per unit of cost."""
+        worth = float(self._firsts.worth([groups_of_unseen(url, in_links)])[0])
+        return worth * LASTING_D / float(self._costs.expected([(site_of(url),)])[0])
+
+    def later_s(self, url: str, in_links: int, now_s: float) -> float | None:
+        """When to look again at a URL that is not worth a fetch now; None where it is, and may be fetched."""
+        price = self._price() if self._is_priced else None
+        if price is None or self.worth(url, in_links) >= price:
+            return None
+        if self._floor.room(now_s):
+            self._floor.take(now_s)
+            return None
+        self.held_back += 1
+        return max(self._floor.ready_s, now_s + ASK_AGAIN_S)
+
+    def ended(self, results: Sequence[Result]) -> None:
+        """What pages cost that were fetched."""
+        some = [result for result in results if isinstance(result, Fetched) and result.errand.robots_of is None]
+        if some:
+            sizes = [result.body_bytes for result in some]
+            self._cost = self._cost.after(sizes)
+            sites = [(site_of(result.errand.url),) for result in some]
+            self._costs = self._costs.after(sites, self._cost.of(sizes))
+
+    def gained(self, gains: Sequence[Gained], now_s: float) -> None:
+        """What first fetches of pages brought to search: ``gain`` is of the first fetch of each."""
+        brought = {one.page: one.gain for one in gains if one.gain is not None}
+        looks = self._book.looks(list(brought))
+        self._firsts = self._firsts.came([_groups(look) for look in looks], _column(brought, looks))
+        self._keep_now_and_then(now_s)
+
+    def changed(self, gains: Sequence[Gained], now_s: float) -> None:
+        """What changes of known pages brought: by that first fetches are held against refreshes."""
+        some = [one.gain for one in gains if one.gain is not None]
+        if some:
+            self._firsts = self._firsts.changed(np.array(some, np.float64))
+            self._keep_now_and_then(now_s)
+
+    def _keep_now_and_then(self, now_s: float) -> None:
+        if self._kept_s is None or abs(now_s - self._kept_s) >= KEEP_EVERY_S:
+            self._book.set_life(FIRSTS, json.dumps(asdict(self._firsts)))
+            self._kept_s = now_s
+
+
+def _groups(look: Look) -> tuple[str, str, str]:
+    return groups_of_unseen(look.url, look.kept.links or 1)
+
+
+def _column(brought: dict[int, float], looks: Sequence[Look]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.array([brought[look.page.id] for look in looks], np.float64)
+
+
+def _firsts_in(text: str | None) -> Firsts:
+    """What an earlier run wrote; nothing where that makes no sense.
+
+    >>> _firsts_in('{"returns": 7}') == _firsts_in("[") == _firsts_in(None) == Firsts()
+    True
+    >>> _firsts_in(json.dumps(asdict(Firsts(changes=2.0, gained=1.5)))).unit
+    0.25
+    """
+    try:
+        kept = json.loads(text or "{}")
+        groups = {str(name): (float(number), float(sum_)) for name, (number, sum_) in kept["returns"]["groups"].items()}
+        number, brought, squares = map(float, kept["returns"]["total"])
+        returns = replace(Returns(), total=(number, brought, squares), groups=groups)
+        firsts = Firsts(returns, float(kept["changes"]), float(kept["gained"]))
+    except (TypeError, ValueError, KeyError, AttributeError):
+        return Firsts()
+    return firsts if firsts.is_sound else Firsts()
