@@ -1,0 +1,37 @@
+"""Visitors that click as a model says which was fitted to a real log: for policies that learn from clicks.
+
+``reading`` is a public with stated habits; here the habits are those of people who were recorded.
+"""
+
+import numpy as np
+
+from vedette.decide import Floats, Ints
+from vedette.learn.examination import Bools, Cascade, Position
+
+__all__ = ["clicks_by_cascade", "clicks_by_position", "looked_at"]
+
+
+def clicks_by_position(model: Position, result: Ints, rng: np.random.Generator) -> Bools:
+    """The clicks of searches that show these results: each place on its own."""
+    return rng.random(result.shape) < model.examined[: result.shape[1]] * model.attraction[result]
+
+
+def clicks_by_cascade(model: Cascade, result: Ints, rng: np.random.Generator) -> Bools:
+    """The clicks of searches that are read from the top, until content or tired."""
+    searches, places = result.shape
+    clicked = np.zeros((searches, places), bool)
+    reads = np.ones(searches, bool)
+    for place in range(places):
+        clicked[:, place] = reads & (rng.random(searches) < model.attraction[result[:, place]])
+        content = clicked[:, place] & (rng.random(searches) < model.content)
+        reads &= ~content & (rng.random(searches) < model.going_on)
+    return clicked
+
+
+def looked_at(model: Position | Cascade, result: Ints) -> Floats:
+    """How probably each place of searches is looked at, before anything was clicked."""
+    if isinstance(model, Position):
+        return np.broadcast_to(model.examined[: result.shape[1]], result.shape).copy()
+    passed = model.going_on * (1 - model.attraction[result] * model.content)
+    chances = np.cumprod(passed, axis=1)
+    return np.concatenate([np.ones((len(result), 1)), chances[:, :-1]], axis=1)

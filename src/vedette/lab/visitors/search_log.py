@@ -1,0 +1,101 @@
+"""A recorded log of searches and clicks, and grades of its results, as click models read them.
+
+A line of the log is tab-separated: session, milliseconds, Q, query, nothing, ten results; or session, milliseconds, C,
+result. A click belongs to the last search of its session. Lines that are neither are passed over.
+
+Queries may be numbered otherwise where results are graded than in the log (in one public log they are, by up to a few
+dozen), while results have the same numbers. So a query gets the grades of the graded query that shares most results
+with it, if that is at least half of its own; else it has none.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.decide import Floats, Ints
+from vedette.learn.examination import Bools, Clicks
+
+__all__ = ["SearchLog", "halves", "read_grades", "read_log"]
+
+PLACES = 10
+
+
+class SearchLog(NamedTuple):
+    """Searches in the order of time; ``pair`` numbers pairs of a query and a result, ``grade`` is by pair."""
+
+    query: Ints
+    pair: Ints
+    clicked: Bools
+    grade: Floats
+
+    def clicks(self) -> Clicks:
+        """As models read it."""
+        return Clicks(self.pair, self.clicked, len(self.grade))
+
+
+def read_grades(lines: Iterable[str]) -> Mapping[tuple[str, str], float]:
+    """The grades of (query, result), from lines of three columns with a heading."""
+    rows = (line.rstrip("\n").split("\t") for line in lines)
+    return {(row[0], row[1]): float(row[2]) for row in rows if len(row) == 3 and row[2].isdigit()}
+
+
+def read_log(path: Path, grades: Mapping[tuple[str, str], float]) -> SearchLog:
+    """The searches of a file. A result without a grade has NaN."""
+    shown: list[tuple[str, list[str]]] = []
+    clicked: list[list[bool]] = []
+    latest: dict[str, int] = {}
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            cells = line.rstrip("\n").split("\t")
+            if len(cells) >= 5 + PLACES and cells[2] == "Q":
+                latest[cells[0]] = len(shown)
+                shown.append((cells[3], cells[5 : 5 + PLACES]))
+                clicked.append([False] * PLACES)
+            elif len(cells) >= 4 and cells[2] == "C" and cells[0] in latest:
+                _click(shown[latest[cells[0]]][1], clicked[latest[cells[0]]], cells[3])
+    return _as_arrays(shown, clicked, grades)
+
+
+def _click(results: list[str], clicked: list[bool], result: str) -> None:
+    if result in results:
+        clicked[results.index(result)] = True
+
+
+def _as_arrays(
+    shown: list[tuple[str, list[str]]], clicked: list[list[bool]], grades: Mapping[tuple[str, str], float]
+) -> SearchLog:
+    numbers: dict[tuple[str, str], int] = {}
+    queries: dict[str, int] = {}
+    query = np.array([queries.setdefault(text, len(queries)) for text, _ in shown], np.int64)
+    pair = [[numbers.setdefault((text, one), len(numbers)) for one in results] for text, results in shown]
+    meant = _same_queries(numbers, grades)
+    grade = np.array([grades.get((meant.get(text, ""), one), np.nan) for text, one in numbers])
+    return SearchLog(query, np.array(pair, np.int64), np.array(clicked, bool), grade)
+
+
+def _same_queries(pairs: Iterable[tuple[str, str]], grades: Mapping[tuple[str, str], float]) -> Mapping[str, str]:
+    """The graded query that is meant by each query of a log, by the results that they share."""
+    graded: defaultdict[str, list[str]] = defaultdict(list)
+    for text, one in grades:
+        graded[one].append(text)
+    shared: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    results: Counter[str] = Counter()
+    for text, one in pairs:
+        results[text] += 1
+        shared[text].update(graded[one])
+    # Of equally many the first in the order of their names, so that nothing depends on the order of a file.
+    best = {text: min(found.items(), key=lambda each: (-each[1], each[0])) for text, found in shared.items() if found}
+    return {text: other for text, (other, count) in best.items() if 2 * count >= results[text]}
+
+
+def halves(log: SearchLog) -> tuple[SearchLog, SearchLog]:
+    """The earlier searches and the later ones."""
+    middle = len(log.query) // 2
+    first, second = (
+        log._replace(query=log.query[part], pair=log.pair[part], clicked=log.clicked[part])
+        for part in (slice(0, middle), slice(middle, None))
+    )
+    return first, second

@@ -1,0 +1,99 @@
+"""Communities of pages and people around a topic (Pandey08, 5.4 and 5.7.1), by name.
+
+    community:NAME[+exact][+EXPONENT]
+
+``+exact`` lets the engine measure popularity without noise, as the thesis does: awareness times quality. Otherwise it
+counts likes. ``+0.5`` sets the exponent of the law of quality, which is ``0.4 i^(-2/3)`` where nobody says otherwise.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.decide import Floats, rng_for
+from vedette.errors import UsageError
+from vedette.lab.registry import near
+from vedette.viewing import visibility
+
+__all__ = ["COMMUNITIES", "Community", "community_named", "ideal_qpc", "qualities", "view_shares"]
+
+BEST = 0.4
+_YEAR = 365.0
+_NAME = re.compile(r"([a-z-]+)(\+exact)?(?:\+(\d\.\d{1,4}))?")
+
+
+class Community(NamedTuple):
+    """How many pages, people and visits a day; how long pages live. A tenth of the people is monitored.
+
+    ``surfing`` is the share of visits that follow links or chance instead of a ranked list (5.9).
+    """
+
+    pages: int = 10_000
+    users: int = 1_000
+    visits_per_day: int = 1_000
+    life_days: float = 1.5 * _YEAR
+    surfing: float = 0.0
+    exponent: float = 2 / 3
+    exact: bool = False
+
+    @property
+    def people(self) -> int:
+        """Monitored people (m)."""
+        return self.users // 10
+
+    @property
+    def views_per_day(self) -> int:
+        """Visits of monitored people a day (v)."""
+        return self.visits_per_day // 10
+
+
+# Sweeps hold what section 5.8 holds: by size and by visit rate there are as many users as visits, a tenth of the pages
+# in the first case; by users the visits stay.
+COMMUNITIES: Mapping[str, Community] = {
+    "default": Community(),
+    "small": Community(pages=1_000, users=100, visits_per_day=100),
+    "large": Community(pages=100_000, users=10_000, visits_per_day=10_000),
+    "short-lived": Community(life_days=0.5 * _YEAR),
+    "long-lived": Community(life_days=4.5 * _YEAR),
+    "quiet": Community(users=100, visits_per_day=100),
+    "busy": Community(users=10_000, visits_per_day=10_000),
+    "few-users": Community(users=100),
+    "many-users": Community(users=10_000),
+    "surfing": Community(surfing=0.3),
+}
+
+
+def community_named(name: str) -> Community:
+    """A community by the part of its name after the colon.
+
+    >>> community_named("quiet+exact").people, community_named("default+0.5").exponent
+    (10, 0.5)
+    """
+    read = _NAME.fullmatch(name)
+    if read is None or read[1] not in COMMUNITIES:
+        raise UsageError(f'there is no world "community:{name}"; {near(name.partition("+")[0], COMMUNITIES)}')
+    found = COMMUNITIES[read[1]]._replace(exact=bool(read[2]))
+    return found._replace(exponent=float(read[3])) if read[3] else found
+
+
+def qualities(community: Community, seed: int) -> Floats:
+    """The quality of each page, in an order that tells nothing."""
+    ranks = np.arange(1, community.pages + 1, dtype=np.float64)
+    return rng_for(seed, "community/qualities").permutation(BEST * ranks**-community.exponent)
+
+
+def view_shares(pages: int) -> Floats:
+    """Which share of the views each place of a list gets (eq. 5.5)."""
+    shares = visibility(np.arange(1, pages + 1))
+    return np.asarray(shares / shares.sum())
+
+
+def ideal_qpc(quality: Floats) -> float:
+    """Quality per click where pages stand in the order of their quality: what no policy passes, without surfing.
+
+    >>> round(ideal_qpc(np.array([0.1, 0.4])), 3)
+    0.322
+    """
+    return float(view_shares(len(quality)) @ np.sort(quality)[::-1])

@@ -1,0 +1,77 @@
+"""The joke study (Pandey08, 5.10) with real votes: a thousand items, people who vote "funny" or not.
+
+    jester:FILE
+
+A path that exists wins; else the file is looked for in the folder clicks of the one that VEDETTE_DATA names. It has
+ratings of jokes by people (``user``, ``joke``, ``rating`` from -10 to 10); 5 and more is funny. Items are jokes
+resampled to a power law of quality, as the study did with jokes and quotations: item i has the quality
+``best i^(-2/3)``. It is a joke that is at least as funny, drawn at random among the five nearest; a funny vote of it
+stands with the probability that brings it down to its quality. A person votes as a person of the file did; where that
+one has not rated the joke, by its mean.
+"""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.decide import Floats, Ints, rng_for
+from vedette.errors import UsageError
+
+__all__ = ["Jokes", "Shelf", "jokes_path", "load_jokes", "shelf_of"]
+
+FUNNY = 5.0
+ITEMS = 1_000
+EXPONENT = 2 / 3
+NEAREST = 5
+
+
+class Jokes(NamedTuple):
+    """Whether each person (row) finds each joke (column) funny: 1, 0, or -1 where they never said; and its share."""
+
+    votes: npt.NDArray[np.int8]
+    share: Floats
+
+
+class Shelf(NamedTuple):
+    """Items: the joke that each is, how often a funny vote of it stands, and its quality."""
+
+    joke: Ints
+    stands: Floats
+    quality: Floats
+
+
+def jokes_path(name: str) -> Path:
+    """Where the file of a study is."""
+    data = os.environ.get("VEDETTE_DATA", "")
+    places = [Path(name), *([Path(data) / "clicks" / name] if data else [])]
+    for path in places:
+        if path.is_file():
+            return path
+    raise UsageError(f"jester:{name} is not here: set VEDETTE_DATA to a folder that has clicks/{name}, or write a path")
+
+
+def load_jokes(path: Path) -> Jokes:
+    """The ratings of a file."""
+    try:
+        with np.load(path) as file:
+            user, joke, rating = (file[name].astype(np.float64) for name in ("user", "joke", "rating"))
+    except (OSError, KeyError, ValueError) as error:
+        raise UsageError(f"{path.name} holds no ratings: arrays user, joke and rating are expected") from error
+    votes = np.full((int(user.max()) + 1, int(joke.max()) + 1), -1, np.int8)
+    votes[user.astype(np.int64), joke.astype(np.int64)] = rating >= FUNNY
+    rated = np.maximum((votes >= 0).sum(axis=0), 1)
+    return Jokes(votes, (votes == 1).sum(axis=0) / rated)
+
+
+def shelf_of(jokes: Jokes, seed: int) -> Shelf:
+    """A thousand items by a power law, in an order that tells nothing."""
+    rng = rng_for(seed, "jester/shelf")
+    by_share = np.argsort(jokes.share, kind="stable")
+    ordered = jokes.share[by_share]
+    quality = rng.permutation(ordered[-1] * np.arange(1.0, ITEMS + 1) ** -EXPONENT)
+    least = np.searchsorted(ordered, quality)
+    chosen = np.minimum(least + rng.integers(0, NEAREST, ITEMS), len(ordered) - 1)
+    return Shelf(by_share[chosen].astype(np.int64), quality / ordered[chosen], quality)
