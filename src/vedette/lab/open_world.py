@@ -47,7 +47,7 @@ def fingerprint(name: str) -> str:
     place = place_of(name)
     if place.kind == "git":
         return _digest([place.part.encode(), *_git_identity(place)])
-    if place.kind == "made":
+    if place.kind in {"made", "market", "community"}:
         return _digest([place.label.encode(), __version__.encode()])
     files = [place.path] if place.path.is_file() else [place.path / "state.db", place.path / "state.db-wal"]
     return _digest(chunk for file in files if file.is_file() for chunk in _chunks(file))

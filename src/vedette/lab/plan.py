@@ -55,6 +55,8 @@ class Plan(NamedTuple):
 def plan_of(wanted: Wanted) -> Plan:
     """The cells of a run, worlds outermost: a process keeps the world that it has. Wrong words are refused here."""
     found = [(name, experiment_named(name)) for name in wanted.experiments]
+    if not wanted.worlds:
+        wanted = wanted._replace(worlds=_usual_worlds(found))
     _check(wanted)
     labels, skipped = _worlds(wanted.worlds, found)
     cells = [
@@ -80,6 +82,11 @@ def _tried(experiment: Experiment, label: str) -> tuple[str, ...]:
     """The policies that are put to a world where nobody names any: made pages have no texts."""
     left_out = experiment.of_texts if label.startswith("made:") else ()
     return tuple(name for name in experiment.policies if name not in left_out)
+
+
+def _usual_worlds(found: Sequence[tuple[str, Experiment]]) -> tuple[str, ...]:
+    """The worlds that experiments are put to where nobody names any: those that they say themselves."""
+    return tuple(dict.fromkeys(name for _, experiment in found for name in getattr(experiment, "usual_worlds", ())))
 
 
 def _check(wanted: Wanted) -> None:

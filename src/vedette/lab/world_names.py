@@ -4,6 +4,9 @@
     frontpages:FILE.npz          recorded front pages
     made:NAME[:SEED]             a made web
     live:FOLDER                  one's own crawl
+    market:NAME                  a made market of sponsored results
+    community:NAME               a made community that searches, votes and forgets
+    jester:FILE                  recorded votes on jokes
 
 A path that exists wins. Else ``git:owner/name`` is looked for in the folder that VEDETTE_HISTORIES names, as
 owner+name/repo, and a file of front pages in the folder discovery of the one that VEDETTE_DATA names.
@@ -11,7 +14,7 @@ owner+name/repo, and a file of front pages in the folder discovery of the one th
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +23,7 @@ from vedette.lab.registry import near
 
 __all__ = ["KINDS", "Place", "WorldMissing", "label_of", "place_of", "places_known", "remember", "worlds_there"]
 
-KINDS = ("git", "frontpages", "made", "live")
+KINDS = ("git", "frontpages", "made", "live", "market", "community", "jester")
 HISTORIES, DATA = "VEDETTE_HISTORIES", "VEDETTE_DATA"
 SEED = 1
 _MADE = re.compile(r"([a-z0-9+-]+)(?::(\d{1,9}))?")
@@ -48,8 +51,9 @@ def place_of(name: str) -> Place:
     typed = _typed.get(name, name)
     kind, sign, rest = typed.partition(":")
     if kind not in KINDS or not sign or not rest:
-        raise UsageError(f'world "{name}": write git:PATH, frontpages:FILE, made:NAME or live:FOLDER; {_are_there()}')
-    return {"git": _git, "frontpages": _frontpages, "made": _made, "live": _live}[kind](rest)
+        ways = "git:PATH, frontpages:FILE, made:NAME, live:FOLDER, market:NAME, community:NAME or jester:FILE"
+        raise UsageError(f'world "{name}": write {ways}; {_are_there()}')
+    return _PLACES[kind](rest)
 
 
 def label_of(name: str) -> str:
@@ -77,9 +81,12 @@ def places_known() -> Mapping[str, str]:
 
 def worlds_there() -> list[str]:
     """The names of recorded worlds that are here, and of the made ones."""
+    from vedette.lab.worlds.community import COMMUNITIES
     from vedette.lab.worlds.made_arrays import ARRAY_SIZES
+    from vedette.lab.worlds.market import MARKETS
 
-    return [*_gits_there(), *_files_there(), *(f"made:{name}" for name in ARRAY_SIZES)]
+    made = {"made": ARRAY_SIZES, "market": MARKETS, "community": COMMUNITIES}
+    return [*_gits_there(), *_files_there(), *(f"{kind}:{name}" for kind, names in made.items() for name in names)]
 
 
 def _are_there() -> str:
@@ -131,6 +138,27 @@ def _live(rest: str) -> Place:
     return Place("live", f"live:{_called(path)}", path)
 
 
+def _market(rest: str) -> Place:
+    from vedette.lab.worlds.market import check_market
+
+    check_market(rest)
+    return Place("market", f"market:{rest}", Path(), rest)
+
+
+def _community(rest: str) -> Place:
+    from vedette.lab.worlds.community import community_named
+
+    community_named(rest)
+    return Place("community", f"community:{rest}", Path(), rest)
+
+
+def _jester(rest: str) -> Place:
+    from vedette.lab.worlds.jester import jokes_path
+
+    path = jokes_path(rest)
+    return Place("jester", f"jester:{path.name}", path)
+
+
 def _path(typed: str) -> Path:
     return Path(typed).expanduser() if typed.startswith("~/") else Path(typed)
 
@@ -177,3 +205,14 @@ def _gits_there() -> Iterator[str]:
 def _files_there() -> Iterator[str]:
     kept = _folder(DATA)
     yield from (f"frontpages:{file.name}" for file in sorted((kept / "discovery").glob("*.npz"))) if kept else ()
+
+
+_PLACES: Mapping[str, Callable[[str], Place]] = {
+    "git": _git,
+    "frontpages": _frontpages,
+    "made": _made,
+    "live": _live,
+    "market": _market,
+    "community": _community,
+    "jester": _jester,
+}

@@ -1,0 +1,60 @@
+"""Which clicks are not charged, and why: told in words that an advertiser can be shown."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+__all__ = ["Click", "ClickRules", "Objection", "objection"]
+
+
+class Objection(StrEnum):
+    """Why a click costs nothing."""
+
+    FORGED = "its token is not one of ours"
+    DUPLICATE = "this showing was clicked before"
+    LATE = "it came after the time in which clicks count"
+    TOO_FAST = "it came sooner than anybody can read"
+    BOT = "its sender says that it is a program"
+    SAME_ADDRESS = "too many clicks from one address"
+    OFF_TARGET = "the ad may no longer be shown for what was asked"
+
+
+class ClickRules(NamedTuple):
+    """From when to when a click counts, and how many of one address count in a day for one advertiser."""
+
+    soonest_s: float = 0.5
+    latest_s: float = 3_600.0
+    of_address: int = 5
+
+
+USUAL = ClickRules()
+
+
+class Click(NamedTuple):
+    """What is known of a click: of its showing, of its sender, and of those before it."""
+
+    known_token: bool
+    clicked_before: bool
+    waited_s: float
+    is_bot: bool
+    from_address: int
+    on_target: bool
+
+
+def objection(click: Click, rules: ClickRules = USUAL) -> Objection | None:
+    """The first reason not to charge a click; none for a good one.
+
+    >>> objection(Click(True, False, 0.05, False, 0, True)).value
+    'it came sooner than anybody can read'
+    """
+    speaks: Sequence[tuple[bool, Objection]] = (
+        (not click.known_token, Objection.FORGED),
+        (click.clicked_before, Objection.DUPLICATE),
+        (click.waited_s > rules.latest_s, Objection.LATE),
+        # A time that is no number is no sign of a person.
+        (not click.waited_s >= rules.soonest_s, Objection.TOO_FAST),
+        (click.is_bot, Objection.BOT),
+        (click.from_address >= rules.of_address, Objection.SAME_ADDRESS),
+        (not click.on_target, Objection.OFF_TARGET),
+    )
+    return next((reason for applies, reason in speaks if applies), None)

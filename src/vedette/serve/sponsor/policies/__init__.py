@@ -1,0 +1,1 @@
+"""Policies of sponsored choice: one per file, each a ``decide.Choice`` over ``candidates.Candidates`` batches."""
