@@ -6,7 +6,10 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vedette.facts import Site
 from vedette.ring.allowance import ALL, Allowance, Bucket
+from vedette.ring.budget import Budget
+from vedette.ring.kept import KeptHost, Rules
 
 PACES = st.floats(0.001, 10_000.0)
 BURSTS = st.floats(1.0, 500.0)
@@ -134,3 +137,23 @@ def test_a_site_hears_of_its_own_share_first() -> None:
     assert allowance.lacking(SITE, 0.0) == SITE
     assert allowance.lacking(OTHER, 0.0) is None
     assert -inf < allowance.ready_s(SITE) <= 4.0
+
+
+def test_who_has_news_comes_before_those_that_have_waited() -> None:
+    """In the line for the budget, hosts with news go before the others, and among themselves in their order."""
+    budget = Budget()
+    budget.rule(Rules((Site("https://a.test/"),), budget_per_s=1.0, ahead_s=2.0))
+    hosts = [KeptHost(name, number) for number, name in enumerate("abcd")]
+    for host in hosts:
+        host.news = {7: None} if host.name == "c" else {}
+        while budget.take("https://a.test/", 0.0, at_once=False):
+            pass
+        budget.wait(host, ["https://a.test/"], 0.0)
+    hosts[3].news[8] = None
+    budget.hasten(hosts[3])
+    released = []
+    for second in range(1, 9):
+        free = budget.released(float(second))
+        released += [free.name] if free else []
+        budget.take("https://a.test/", float(second), at_once=False)
+    assert released == ["c", "d", "a", "b"]

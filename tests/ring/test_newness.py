@@ -153,3 +153,18 @@ def test_a_crawl_without_end_is_silent_for_a_week_only() -> None:
     later = Drive(drive.web, drive.rules, start_s=drive.now_s, db=drive.db, schedule=SCHEDULE).begin().run(2 * HOUR_S)
     assert any("/hour-" in url for url in news(later))
     assert all("/hour-" in url for url in news(later))
+
+
+def test_news_goes_before_what_waits_for_the_budget() -> None:
+    """A page that was just born is fetched as soon as a page may leave, although twenty others have been waiting."""
+    old = [f"/p/{letter}" for letter in "abcdefghijklmnopqrst"]
+    busy: dict[str, Served | Server] = {f"{A}{path}": lambda now_s: page(title=f"{now_s:.0f}") for path in old}
+    home = since(page(*old), page(*old, "/born"))
+    rules = rules_for(f"{A}/", recrawl=True, refresh="nutch")
+    drive = Drive(MemoryWeb({f"{A}/": home, f"{A}/born": page(), **busy}), rules, schedule=SCHEDULE).begin().run(1800.0)
+    drive.rule(replace(drive.rules, budget_per_s=1 / 300.0))
+    drive.urls.again([drive.pages()[f"{A}{path}"].id for path in old], priority=1)
+    asked = drive.run(2 * HOUR_S).asked_urls()
+    born = asked.index(f"{A}/born")
+    found = max(place for place in range(born) if asked[place] == f"{A}/")
+    assert born == found + 1

@@ -3,23 +3,32 @@
 from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
+from typing import NamedTuple
 
 from vedette.edges.book import StateBook
 from vedette.edges.gain_book import Gain, gains_since
 from vedette.ring.ports import Gained
 
-__all__ = ["new_gains"]
+__all__ = ["NewGains", "new_gains"]
 
 READ = "gains read"
 MOST_READ = 1_000
 
 
-def new_gains(book: StateBook, folder: Path) -> list[Gained]:
+class NewGains(NamedTuple):
+    """What fetches of known pages brought, and what first fetches did."""
+
+    again: list[Gained]
+    first: list[Gained]
+
+
+def new_gains(book: StateBook, folder: Path) -> NewGains:
     """The next of them. How far they were read is kept with what is learned from them, so nothing counts twice."""
     rows = gains_since(folder / "index", int(book.life(READ) or 0), MOST_READ)
     if rows:
         book.set_life(READ, str(rows[-1].seq))
-    return summed(rows)
+    first = [Gained(row.page, row.fetched_s, row.gain, row.views) for row in rows if row.what == "first"]
+    return NewGains(summed(rows), [one for one in first if isfinite(one.gain or 0.0)])
 
 
 def summed(rows: Sequence[Gain]) -> list[Gained]:

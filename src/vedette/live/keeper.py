@@ -256,7 +256,8 @@ class KeeperProcess:
         self._chores_s = wall_s
         self._write()
         self.state.book.set_life("clock_s", repr(self.clock.now()))
-        self.keeper.gained(new_gains(self.state.book, self.settings.folder), self.clock.now())
+        gains = new_gains(self.state.book, self.settings.folder)
+        self.keeper.gained(gains.again, self.clock.now(), gains.first)
         self.keeper.renewed(self.clock.now())
         self.desk.push.step(self.clock.now())
         self._dismiss_silent(wall_s)

@@ -2,11 +2,13 @@
 
 A host for which nothing is left stands in line: in that of everybody, or in that of its site where the site's share is
 spent. It is not in the calendar then, or thousands of hosts would be looked at with each page that may leave. Lines
-move as buckets fill; who was there first comes first, and takes no more than leaves something for those behind it.
+move as buckets fill; who was there first comes first, and takes no more than leaves something for those behind it. Who
+has news comes before all others: a page that was born today is what a watcher waits for.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from vedette.ring.allowance import ALL, Allowance
 from vedette.ring.kept import KeptHost, Rules
@@ -58,7 +60,15 @@ class Budget:
         if names and not host.short_of:
             name = min(names, key=self._allowance.ready_s)
             host.short_of = SPENT if name == ALL else SHARE_SPENT
-            self._lines.setdefault(name, deque()).append(host)
+            line = self._lines.setdefault(name, deque())
+            line.insert(_behind_news(line) if host.news else len(line), host)
+
+    def hasten(self, host: KeptHost) -> None:
+        """A host that stands in line has news: it goes before those that have none."""
+        for line in self._lines.values():
+            if host in line:
+                line.remove(host)
+                line.insert(_behind_news(line), host)
 
     def released(self, now_s: float) -> KeptHost | None:
         """The next host that has waited and need not any more."""
@@ -78,3 +88,8 @@ class Budget:
         room = self._allowance.room(site, now_s)
         waiting = sum(len(self._lines.get(name, ())) for name in dict.fromkeys((site, ALL)))
         return max(1, room // (1 + waiting)) if room else 0
+
+
+def _behind_news(line: Iterable[KeptHost]) -> int:
+    """The place behind those at the front that have news."""
+    return sum(1 for _ in takewhile(lambda host: host.news, line))

@@ -30,7 +30,7 @@ from vedette.ring.witness import Decision, Witness
 
 __all__ = ["NOBODY", "Chooser", "copy_of"]
 
-WISHED = 1e9
+WISHED, NEW = 1e9, 1e8
 NOBODY = -1
 # How many batches in which nothing may be asked for are looked at in one turn, and when the next ones are.
 LOOKS = 8
@@ -81,6 +81,7 @@ class Chooser:
         self._firsts = firsts
         self._witness = witness
         self._held: list[tuple[int, Held]] = []
+        self._back: dict[int, None] = {}
         self._unpaid_s = inf
         self.instead: list[Named] = []
         self._draws = 0
@@ -205,7 +206,7 @@ class Chooser:
         drawn = self._ranked(host, leased)
         best, rest = drawn[: wished + room], drawn[wished + room :]
         if rest:
-            self._fates.put_back([one.leased.id for one in rest], worker)
+            self._put_back(host, [one.leased.id for one in rest], worker)
         return wished + room, best
 
     def _room(self, host: KeptHost, wished: int, most: int | None) -> int:
@@ -226,7 +227,8 @@ class Chooser:
         named = self._urls.times_named(ids).astype(np.int64)
         worths = self._worth(Unseen(depths, ids.astype(np.int64), named)).tolist()
         drawn = [
-            _Drawn(one, WISHED if one.id in host.wishes else worth) for one, worth in zip(leased, worths, strict=True)
+            _Drawn(one, WISHED if one.id in host.wishes else NEW if one.id in host.news else worth)
+            for one, worth in zip(leased, worths, strict=True)
         ]
         return sorted(drawn, key=lambda one: -one.worth)
 
@@ -243,6 +245,9 @@ class Chooser:
             for one in drawn
         ]
         self._hold(host, worker, now_s)
+        for id_ in [one.leased.id for one in drawn if one.leased.id not in self._back]:
+            host.news.pop(id_, None)
+        self._back.clear()
         given = tuple(verdict for verdict in verdicts if isinstance(verdict, Errand))
         return given, [verdict for verdict in verdicts if isinstance(verdict, float)]
 
@@ -263,7 +268,7 @@ class Chooser:
             return None
         if isinstance(verdict, robots_state.Allowed) and not self._hosts.is_astray(host):
             return self._errand(host, one, copy, site, worker, now_s, state.until_s)
-        self._fates.put_back([id_], worker)
+        self._put_back(host, [id_], worker)
         if isinstance(verdict, robots_state.Ask):
             self._ask_robots(host, [origin])
             return None
@@ -286,14 +291,22 @@ class Chooser:
                     self.instead.append(Named(judged.instead, one.leased.depth, source=url))
                 return None
             if one.leased.depth and (later_s := self._later_s(one.leased, now_s)) is not None:
-                self._fates.put_back([id_], worker)
+                self._put_back(host, [id_], worker)
                 return later_s
         if not self._pays(host, id_, site, now_s):
-            self._fates.put_back([id_], worker)
+            self._put_back(host, [id_], worker)
             return None
         if unseen:
             self._thrift.went(id_, url)
         return _errand(host, one, copy, self._fates.hops.get(id_, 0), until_s)
+
+    def _put_back(self, host: KeptHost, ids: Sequence[int], worker: int) -> None:
+        """They wait again; news goes to the front once more."""
+        self._fates.put_back(ids, worker)
+        self._back.update(dict.fromkeys(ids))
+        news = [id_ for id_ in ids if id_ in host.news]
+        if news:
+            self._urls.first(news)
 
     def _later_s(self, leased: Leased, now_s: float) -> float | None:
         """When to look again at an unseen URL that is not worth the price; None where it is."""

@@ -81,7 +81,9 @@ class FirstFetches:
     def gained(self, gains: Sequence[Gained], now_s: float) -> None:
         """What first fetches of pages brought to search: ``gain`` is of the first fetch of each."""
         brought = {one.page: one.gain for one in gains if one.gain is not None}
-        looks = self._book.looks(list(brought))
+        looks = self._book.looks(list(brought)) if brought else []
+        if not looks:
+            return
         self._firsts = self._firsts.came([_groups(look) for look in looks], _column(brought, looks))
         self._keep_now_and_then(now_s)
 

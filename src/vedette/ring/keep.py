@@ -9,7 +9,7 @@ It alone decides and it alone writes. robots.txt is judged here, before an erran
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 from vedette.discover.normalize import normalize
@@ -103,7 +103,8 @@ class Keeper:
             found = dict(zip(self.urls.find([one.url for one in fresh]).tolist(), fresh, strict=True))
             self._fates.hops.update({id_: found[id_].hops for id_ in new if found[id_].hops})
             hosts = {one.url: host for one, host in zip(fresh, ids, strict=True)}
-            self._newness.found({id_: found[id_] for id_ in new}, hosts, now_s)
+            news = self._newness.found({id_: found[id_] for id_ in new}, hosts, now_s)
+            self._hasten({id_: found[id_].url for id_ in news})
         for one in fresh:
             self.thrift.found(one.url, one.source, is_named=one.vouched)
         for origin, id_ in dict(zip(origins, ids, strict=True)).items():
@@ -112,6 +113,15 @@ class Keeper:
             host.paused_s = 0.0
             self._hosts.enqueue(host)
         return len(new)
+
+    def _hasten(self, news: Mapping[int, str]) -> None:
+        """What is new on the web comes before what is known, or has been waiting for long."""
+        self.urls.first(news)
+        for id_, url in news.items():
+            host = self._hosts.get(origin_of(url).host)
+            host.news[id_] = None
+            if self._hosts.budget is not None:
+                self._hosts.budget.hasten(host)
 
     def _unknown(self, urls: Sequence[str], again: Sequence[bool]) -> list[int]:
         """The places of those that are unknown. What a page links to is counted once, not each time it is fetched."""
@@ -369,10 +379,11 @@ class Keeper:
             self._hosts.enqueue(host)
         return len(woken)
 
-    def gained(self, gains: Sequence[Gained], now_s: float) -> None:
-        """What fetches turned out to have brought to search."""
+    def gained(self, gains: Sequence[Gained], now_s: float, firsts: Sequence[Gained] = ()) -> None:
+        """What fetches turned out to have brought to search; ``firsts`` is what first ones did."""
         self.refreshing.gained(gains, now_s)
         self.firsts.changed(gains, now_s)
+        self.firsts.gained(firsts, now_s)
 
     # the operator
 

@@ -61,7 +61,8 @@ class KeptHost:
     their way, of its own or of hosts that redirect here; ``errands`` are those that have not left. ``robots_wait`` are
     its own origins whose file is being asked for, wherever. ``streak`` counts pages answered in a row: a host gets more
     errands ahead as it proves good, so that hosts which hang hold few. ``wishes`` are URLs that somebody waits for:
-    they come first, until they have ended. ``held`` counts URLs that are held back, by what they wait for.
+    they come first, until they have ended. ``news`` are URLs that are new on the web and wait to be fetched: they come
+    next. ``held`` counts URLs that are held back, by what they wait for.
     ``detoured`` says that its address is the operator's word. ``short_of`` says for which part of the fetch budget it
     stands in line; empty where it does not.
     """
@@ -88,6 +89,7 @@ class KeptHost:
     origins: dict[Origin, None] = field(default_factory=dict)
     robots_wait: dict[Origin, None] = field(default_factory=dict)
     wishes: dict[int, None] = field(default_factory=dict)
+    news: dict[int, None] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
     lookups: int = 0
     resolving: bool = False

@@ -44,15 +44,15 @@ class Newness:
         """Whether what is found on these hosts may be news; in a first crawl it never is, and nothing need be done."""
         return any(self._is_over(self._crawls.get(host), now_s) for host in dict.fromkeys(hosts))
 
-    def found(self, found: Mapping[int, Named], hosts: Mapping[str, int], now_s: float) -> None:
-        """URLs were unknown until now, by their ids; ``hosts`` are the ids of the hosts they are on, by URL."""
+    def found(self, found: Mapping[int, Named], hosts: Mapping[str, int], now_s: float) -> list[int]:
+        """Which of these, that were unknown until now, are news; ``hosts`` are the ids of their hosts, by URL."""
         ways = [
             (id_, one.found)
             for id_, one in found.items()
             if one.found is not None and self._counts(one.found, one.url, self._crawls.get(hosts[one.url]), now_s)
         ]
         if not ways:
-            return
+            return []
         earlier = self._book.finds(list(dict.fromkeys(way.source for _, way in ways if way.before_s is None)))
         finds = []
         for id_, way in ways:
@@ -65,6 +65,7 @@ class Newness:
                 finds.append(Find(id_, way.source, way.how, before.steps + 1))
         if finds:
             self._book.keep_finds(finds)
+        return [find.id for find in finds]
 
     def heard(self, host: KeptHost, began_s: float, ended_s: float) -> None:
         """A host answered, between these times. When nothing waits for it any more, its first crawl is over.
