@@ -8,6 +8,8 @@ from tests.ring.memory_web import Drive, MemoryWeb, Reply, Served, Server, moved
 
 from vedette.facts import Site
 from vedette.refresh.policies.fixed import Fixed
+from vedette.ring.kept import Named
+from vedette.ring.ports import Way
 from vedette.ring.schedule import Schedule
 
 A = "https://a.test"
@@ -156,15 +158,16 @@ def test_a_crawl_without_end_is_silent_for_a_week_only() -> None:
 
 
 def test_news_goes_before_what_waits_for_the_budget() -> None:
-    """A page that was just born is fetched as soon as a page may leave, although twenty others have been waiting."""
+    """A page that was just born is fetched as soon as a page may leave, although better ones have been waiting."""
     old = [f"/p/{letter}" for letter in "abcdefghijklmnopqrst"]
     busy: dict[str, Served | Server] = {f"{A}{path}": lambda now_s: page(title=f"{now_s:.0f}") for path in old}
-    home = since(page(*old), page(*old, "/born"))
     rules = rules_for(f"{A}/", recrawl=True, refresh="nutch")
-    drive = Drive(MemoryWeb({f"{A}/": home, f"{A}/born": page(), **busy}), rules, schedule=SCHEDULE).begin().run(1800.0)
+    web = MemoryWeb({f"{A}/": page(*old), f"{A}/born": page(), **busy})
+    drive = Drive(web, rules, schedule=SCHEDULE).begin().run(1800.0)
     drive.rule(replace(drive.rules, budget_per_s=1 / 300.0))
-    drive.urls.again([drive.pages()[f"{A}{path}"].id for path in old], priority=1)
-    asked = drive.run(2 * HOUR_S).asked_urls()
-    born = asked.index(f"{A}/born")
-    found = max(place for place in range(born) if asked[place] == f"{A}/")
-    assert born == found + 1
+    drive.urls.again([drive.pages()[f"{A}{path}"].id for path in old], priority=0)
+    drive.run(900.0)
+    way = Way(drive.pages()[f"{A}/"].id, "push", drive.now_s - 600.0)
+    drive.keeper.announced([f"{A}/born"], Named("", 9, found=way), drive.now_s)
+    before = len(drive.asked_urls())
+    assert f"{A}/born" in drive.run(900.0).asked_urls()[before : before + 2]
