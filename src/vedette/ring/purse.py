@@ -26,6 +26,8 @@ SHORTEST_SPAN_S = 3_600.0
 # What refreshes may take of a budget at least, however many pages are new.
 FLOOR = 0.2
 MOVE_EVERY_S = 300.0
+# Looks answer to the price within the hour, so it need not be as patient as where pages wait for days.
+PATIENCE_S = DAY_S / 2
 # Fewer fetches than this say little of a pace; but a day is waited at most.
 ENOUGH = 16.0
 LONGEST_WAIT_S = DAY_S
@@ -93,7 +95,7 @@ class Purse:
         if self.price is None:
             return begun
         allowed = self.target(budget_per_s, pages) * self.span_s
-        after = Price(self.price, stride=self.stride).after(self.refreshes, allowed, self.span_s)
+        after = Price(self.price, PATIENCE_S, self.stride).after(self.refreshes, allowed, self.span_s)
         return replace(begun, price=after.value, stride=after.stride, is_settled=True)
 
     def saving(self, passed_s: float, pace: float) -> "Purse":
