@@ -1,5 +1,7 @@
 """The purse: how many refreshes there should be, and how the price follows those that there are."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +32,14 @@ def test_the_price_follows_what_is_spent(refreshes: int) -> None:
     assert (after.value > 1.0) == (refreshes > pages // 3)
     assert (after.value < 1.0) == (refreshes < pages // 3)
     assert (after.refreshes, after.others, after.span_s) == (0, 0, 0.0)
+
+
+def test_a_young_price_is_in_haste_and_an_old_one_is_not() -> None:
+    """With half of the budget left for an hour, a price that has just begun falls much, one of a week hardly."""
+    young = spent(50, span_s=3600.0)
+    old = replace(young, age_s=7 * DAY_S)
+    assert young.moved(100 / 3600.0, 10**6).value < 0.9 < old.moved(100 / 3600.0, 10**6).value < 1.0
+    assert old.rebudgeted().moved(100 / 3600.0, 10**6).value == young.moved(100 / 3600.0, 10**6).value
 
 
 def test_new_pages_leave_a_part_for_known_ones() -> None:

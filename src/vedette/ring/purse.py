@@ -26,8 +26,9 @@ SHORTEST_SPAN_S = 3_600.0
 # What refreshes may take of a budget at least, however many pages are new.
 FLOOR = 0.2
 MOVE_EVERY_S = 300.0
-# Looks answer to the price within the hour, so it need not be as patient as where pages wait for days.
-PATIENCE_S = DAY_S / 2
+# A price that has just begun settles within hours. One that has held for days lets a busy noon and a quiet night pass:
+# so looks go where the news is, and not where budget is left.
+LEAST_PATIENCE_S, MOST_PATIENCE_S = 7_200.0, 2 * DAY_S
 # Fewer fetches than this say little of a pace; but a day is waited at most.
 ENOUGH = 16.0
 LONGEST_WAIT_S = DAY_S
@@ -38,7 +39,8 @@ class Purse:
     """``price`` is None until there is a page to judge by, and a first guess until it is ``settled``.
 
     ``refreshes`` and ``others`` were counted in the ``span_s`` since the price last moved; ``saved`` are refreshes that
-    may still be had. ``seen_s`` is when time was last counted, and begins anew with each run.
+    may still be had. ``age_s`` is for how long there has been a price under this budget. ``seen_s`` is when time was
+    last counted, and begins anew with each run.
 
     >>> purse = Purse("expected-gain").at(0.0).priced(1.0).spent(refreshes=200).at(3600.0)
     >>> purse.target(0.0, 7200), purse.due_move(0.0, 7200), purse.moved(0.0, 7200).value > 1.0
@@ -53,6 +55,7 @@ class Purse:
     refreshes: int = 0
     others: int = 0
     saved: float = 0.0
+    age_s: float = 0.0
     seen_s: float | None = None
 
     @property
@@ -95,8 +98,13 @@ class Purse:
         if self.price is None:
             return begun
         allowed = self.target(budget_per_s, pages) * self.span_s
-        after = Price(self.price, PATIENCE_S, self.stride).after(self.refreshes, allowed, self.span_s)
-        return replace(begun, price=after.value, stride=after.stride, is_settled=True)
+        patience_s = min(max(self.age_s / 2, LEAST_PATIENCE_S), MOST_PATIENCE_S)
+        after = Price(self.price, patience_s, self.stride).after(self.refreshes, allowed, self.span_s)
+        return replace(begun, price=after.value, stride=after.stride, is_settled=True, age_s=self.age_s + self.span_s)
+
+    def rebudgeted(self) -> "Purse":
+        """Under another budget the price has to settle anew."""
+        return replace(self, age_s=0.0, stride=0.0)
 
     def saving(self, passed_s: float, pace: float) -> "Purse":
         """What may be had grows with time, by so many a second."""

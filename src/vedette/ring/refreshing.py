@@ -136,6 +136,8 @@ class Refreshing:
         if rules.refresh != before.refresh:
             self._book.drop_groups()
             self._begin()
+        elif rules.budget_per_s != before.budget_per_s:
+            self._purse = self._purse.rebudgeted()
 
     # what answers bring
 
