@@ -17,24 +17,20 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
-from vedette import __version__
 from vedette.cli.births_told import Births, Way, as_json, as_text
 from vedette.cli.demo_progress import Progress, signals
-from vedette.cli.demo_trees import Contender, crawl_fully, holding_of, running, tend
-from vedette.config import Config, override
-from vedette.discover.scope import read_site
+from vedette.cli.demo_trees import Contender, crawl_fully, holding_of, running, settings_of, tend
+from vedette.config import override
 from vedette.discover.timestamps import seconds_of
 from vedette.edges.clock import Clock, start_clock
 from vedette.facts import Site
-from vedette.fetch.connect import read_detour
-from vedette.fetch.request import user_agent
 from vedette.lab.access_log import read_log
 from vedette.lab.birth_delays import delays_of, told_first
 from vedette.lab.births_world import PLACE, births_world
 from vedette.lab.hook_receiver import HookReceiver, Received, received, start_receiver
 from vedette.lab.live_quality import Holding
 from vedette.lab.worlds.made import MadeWorld
-from vedette.lab.worlds.made.server import ServerHandle, start_server
+from vedette.lab.worlds.made.server import start_server
 from vedette.live.orders import carry_out
 from vedette.live.settings import LiveSettings
 from vedette.live.writing import written
@@ -95,22 +91,8 @@ def _played(options: argparse.Namespace, folder: Path, world: MadeWorld, speed: 
 def _contender(name: str, world: MadeWorld, seed: int, clock: Clock, folder: Path, stack: ExitStack) -> Contender:
     log = folder / f"{name}-access.log"
     server = stack.enter_context(start_server(PLACE, seed, clock=clock, log_path=log))
-    return Contender(name, _settings(name, server, list(world.sites), folder / name), server)
-
-
-def _settings(name: str, server: ServerHandle, hosts: Sequence[str], folder: Path) -> LiveSettings:
-    typed = {"store.data": str(folder), "refresh.policy": WAYS[name]}
-    return LiveSettings(
-        config=override(Config(), typed),
-        clock=server.clock,
-        folder=folder,
-        agent=user_agent(__version__, ""),
-        # Other spellings of a page would be pages of their own, and tell nothing of births.
-        sites=tuple(read_site(f"http://{host}/", exclude=("*?*",)) for host in hosts),
-        detours=tuple(read_detour(line) for line in server.connect_to_lines()),
-        allow_private=True,
-        demo=True,
-    )
+    settings = settings_of({"refresh.policy": WAYS[name]}, server, list(world.sites), folder / name)
+    return Contender(name, settings, server)
 
 
 def _settled(one: Contender, held: Holding, budget: int, receiver: HookReceiver, clock: Clock) -> Contender:

@@ -5,7 +5,7 @@ All share one clock. Each has a server of its own, so that its log says what thi
 
 import sys
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from vedette.live.commands import Call
 from vedette.live.settings import LiveSettings
 from vedette.live.supervisor import Tree, ask_keeper
 
-__all__ = ["Contender", "contenders", "crawl_fully", "holding_of", "running", "tend"]
+__all__ = ["Contender", "contenders", "crawl_fully", "holding_of", "running", "settings_of", "tend"]
 
 BEAT_S = 0.1
 CRAWL_MOST_S = 300.0
@@ -57,18 +57,20 @@ def contenders(
     for policy in policies:
         log = folder / f"{policy}-{LOG}"
         server = stack.enter_context(start_server(world, seed, clock=clock, log_path=log))
-        made.append(Contender(policy, _settings(policy, server, hosts, folder / policy), server))
+        typed = {"refresh.policy": policy, "crawl.source_interval": "3d"}
+        made.append(Contender(policy, settings_of(typed, server, hosts, folder / policy), server))
     return made
 
 
-def _settings(policy: str, server: ServerHandle, hosts: Sequence[str], folder: Path) -> LiveSettings:
-    typed = {"store.data": str(folder), "refresh.policy": policy, "crawl.source_interval": "3d"}
+def settings_of(typed: Mapping[str, str], server: ServerHandle, hosts: Sequence[str], folder: Path) -> LiveSettings:
+    """A crawler of made sites, with some settings as they are typed."""
+    typed = {"store.data": str(folder), **typed}
     return LiveSettings(
         config=override(Config(), typed),
         clock=server.clock,
         folder=folder,
         agent=user_agent(__version__, ""),
-        # Other spellings of a page would be pages of their own, and tell nothing of refreshing.
+        # Other spellings of a page would be pages of their own, and tell nothing of changes or births.
         sites=tuple(read_site(f"http://{name}/", exclude=("*?*",)) for name in hosts),
         detours=tuple(read_detour(line) for line in server.connect_to_lines()),
         allow_private=True,
