@@ -25,7 +25,7 @@ from vedette.ring.ports import Fate, Find, FirstCrawl, HostRow, PageRow, Remembe
 NOW_S = 1_800_000_000.0
 DAY_S = 86_400.0
 HOST = "www.example.org"
-SITE = Site(f"https://{HOST}/", exclude=("/private/",), delay_s=2.5)
+SITE = Site(f"https://{HOST}/", exclude=("/private/",), delay_s=2.5, change="main")
 URLS = tuple(f"https://{HOST}/{name}" for name in ("", "a?b=c", "private/", "broken", "later"))
 BODIES = ("<title>Grüße</title><a href=/a?b=c>a</a>".encode() * 20, b"\x00\xff" * 50)
 ROBOTS = observe(UNKNOWN, RobotsAnswered(NOW_S - 1, 200, b"User-agent: *\nDisallow: /private/\n", 0, ()), "vedette")

@@ -60,14 +60,14 @@ def test_an_equal_version_is_no_change(main: str, links: list[int], blocks: list
         (version(TEXT + " 12 views", links=[1]), {"bytes"}),
         (version(TEXT.upper() + "!  17 Views", links=[1]), {"bytes"}),
         (version(TEXT + " 7 views", links=[1], frame="Build abc"), {"bytes", "text"}),
-        (version(TEXT + " and more 7 views", links=[1]), {"bytes", "text", "main"}),
+        (version(TEXT + " and more 7 views", links=[1]), {"bytes", "text", "main", "queries"}),
         (version(TEXT + " 7 views", links=[2]), {"bytes", "links"}),
         (version(TEXT + " 7 views", links=[1, 1]), {"bytes"}),
     ],
     ids=["digits", "case and signs", "frame", "words", "links", "a link twice"],
 )
 def test_each_rule_sees_its_own_kind_of_change(new: Seen, changed: set[str]) -> None:
-    """Bytes see all; text sees words anywhere; main sees words of the main text; links see links."""
+    """Bytes see all; text sees words anywhere; main, and queries at first, words of the main text; links see links."""
     seen = verdicts(version(TEXT + " 7 views", links=[1]), new)
     assert {rule for rule, said in seen.items() if said} == changed
 

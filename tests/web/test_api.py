@@ -2,6 +2,7 @@
 
 import calendar
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -224,7 +225,7 @@ def test_the_reference_needs_nothing_from_elsewhere(ask: Ask) -> None:
     """It shows every path, and loads nothing from another host."""
     shown = ask("/api/docs").body.decode()
     assert all(path in shown for path in ask("/api/openapi.json").json["paths"])
-    assert "//" not in shown.replace("https://docs.example.org", "").replace("http://docs.example.org", "")
+    assert not re.search(r"""(?:src|href|action)\s*=\s*["']?(?:[a-z]+:)?//|@import|url\(""", shown)
 
 
 def test_long_addresses_and_headers_are_refused(ask: Ask) -> None:

@@ -138,7 +138,7 @@ def test_the_settings_of_a_site_are_changed_where_they_differ() -> None:
     shown = console.client.get("/console/sites/edit", params={"site": DOCS.start}).text
     assert 'value="2s"' in shown
     assert "/old/*" in shown
-    form = {**WHOLE, "start": DOCS.start, "delay": "2s", "exclude": "/old/*", "change": "main"}
+    form = {**WHOLE, "start": DOCS.start, "delay": "2s", "exclude": "/old/*", "change": "queries"}
     assert console.post("/console/sites/edit", **form).status_code == 303
     assert console.operator.orders == []
     assert console.post("/console/sites/edit", **{**form, "delay": "9s", "exclude": ""}).status_code == 303

@@ -29,6 +29,8 @@ MOVE_EVERY_S = 300.0
 # A price that has just begun settles within hours. One that has held for days lets a busy noon and a quiet night pass:
 # so looks go where the news is, and not where budget is left.
 LEAST_PATIENCE_S, MOST_PATIENCE_S = 7_200.0, 2 * DAY_S
+# Nor does it go all the way by what one move has seen, which is little where few fetches are made.
+LEAST_MOVES = 4.0
 # Fewer fetches than this say little of a pace; but a day is waited at most.
 ENOUGH = 16.0
 LONGEST_WAIT_S = DAY_S
@@ -98,9 +100,15 @@ class Purse:
         if self.price is None:
             return begun
         allowed = self.target(budget_per_s, pages) * self.span_s
-        patience_s = min(max(self.age_s / 2, LEAST_PATIENCE_S), MOST_PATIENCE_S)
-        after = Price(self.price, patience_s, self.stride).after(self.refreshes, allowed, self.span_s)
+        after = Price(self.price, self._patience_s(budget_per_s), self.stride).after(
+            self.refreshes, allowed, self.span_s
+        )
         return replace(begun, price=after.value, stride=after.stride, is_settled=True, age_s=self.age_s + self.span_s)
+
+    def _patience_s(self, budget_per_s: float) -> float:
+        """Without a budget nothing is lost while a price settles."""
+        young_s = max(self.age_s / 2, LEAST_PATIENCE_S, LEAST_MOVES * self.span_s)
+        return min(young_s, MOST_PATIENCE_S) if budget_per_s > 0 else MOST_PATIENCE_S
 
     def rebudgeted(self) -> "Purse":
         """Under another budget the price has to settle anew."""

@@ -353,11 +353,20 @@ class Refreshing:
         if self._mind.is_priced:
             times = zip(judged, self._ask(judged, now_s).tolist(), strict=True)
             later = {look.page.id: at_s for look, at_s in times if at_s > now_s}
-        behind = [look.page.id for look in judged if look.page.id not in later][int(self._purse.saved + SUMMED) :]
-        wait_s = 1.0 / max(self._pace(), SLOWEST_PACE)
-        turns = {id_: now_s + max(turn * wait_s, PUT_OFF_S) for turn, id_ in enumerate(behind, 1)}
-        self._turns = {id_: at_s for id_, at_s in self._turns.items() if at_s > now_s} | turns
+        turns = self._lined_up([look.page.id for look in judged if look.page.id not in later], now_s)
         return later | turns
+
+    def _lined_up(self, ids: Sequence[int], now_s: float) -> dict[int, float]:
+        """When those have a turn that cannot be paid now. What is saved is first for who has waited for a turn."""
+        waiting = {id_: at_s for id_, at_s in self._turns.items() if at_s > now_s}
+        come, new = [id_ for id_ in ids if id_ in self._turns], [id_ for id_ in ids if id_ not in self._turns]
+        saved = int(self._purse.saved + SUMMED)
+        left = max(saved - len(come) - len(waiting), 0)
+        wait_s = 1.0 / max(self._pace(), SLOWEST_PACE)
+        behind = enumerate([*come[saved:], *new[left:]], 1)
+        turns = {id_: now_s + max(turn * wait_s, PUT_OFF_S) for turn, id_ in behind}
+        self._turns = waiting | turns
+        return turns
 
     def _pace(self) -> float:
         """How many refreshes a second there may be at most; a price is to see that there are too many."""
