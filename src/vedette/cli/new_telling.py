@@ -59,7 +59,7 @@ def _follow(news: FolderNewPages, batch: Batch, options: argparse.Namespace, all
     while True:
         _say(batch, options)
         if not batch.more:
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(LOOK_EVERY_S)  # what is new is read from a file, which does not call back
         batch = news.after(batch.cursor, options.n, options.watch, allowed)
 
 

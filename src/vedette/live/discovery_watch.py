@@ -17,7 +17,7 @@ from vedette.errors import StoreError
 from vedette.live.look_facts import look_reason
 from vedette.ring.looking import Looking, SourceYield
 from vedette.ring.ports import Look
-from vedette.ring.refreshing import price_kept
+from vedette.ring.purse import price_kept
 from vedette.ring.schedule import Schedule
 from vedette.web.console.births import delays_of
 from vedette.web.console.discovery_ports import Discovery, FoundPage, SourceLine

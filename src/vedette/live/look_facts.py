@@ -7,7 +7,7 @@ from vedette.edges.state_view import StateView
 from vedette.ring.looking import Looking
 from vedette.ring.looks import why_then
 from vedette.ring.ports import Look
-from vedette.ring.refreshing import price_kept
+from vedette.ring.purse import price_kept
 from vedette.ring.schedule import Schedule, is_source
 
 __all__ = ["look_facts", "look_reason"]

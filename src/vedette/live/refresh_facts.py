@@ -7,9 +7,11 @@ from typing import Any
 
 from vedette.edges.state_view import StateView
 from vedette.facts import Site
+from vedette.ring.asked_pages import Asked
 from vedette.ring.kept import Rules
 from vedette.ring.ports import Look
-from vedette.ring.refreshing import Asked, Refreshing, policy_kept
+from vedette.ring.purse import policy_kept
+from vedette.ring.refreshing import Refreshing
 
 __all__ = ["refresh_facts"]
 

@@ -15,12 +15,14 @@ from vedette.decide import Floats
 from vedette.edges.book import StateBook
 from vedette.edges.gain_book import Gain, gains_since
 from vedette.edges.state import read_state
+from vedette.ring.asked_pages import Asked
 from vedette.ring.kept import Rules
 from vedette.ring.mind import Mind
 from vedette.ring.ports import Look
+from vedette.ring.purse import policy_kept
 from vedette.ring.recollection import Recollection
 from vedette.ring.refresh_names import policy_named
-from vedette.ring.refreshing import Asked, Refreshing, policy_kept
+from vedette.ring.refreshing import Refreshing
 from vedette.ring.schedule import Schedule
 from vedette.web.console.watch_ports import DuePage, Refresh, Tenth
 

@@ -17,8 +17,11 @@ from dataclasses import asdict, dataclass, replace
 from math import isfinite
 
 from vedette.price import Price
+from vedette.ring.ports import Book
 
-__all__ = ["DEFAULT_SPAN_S", "SHORTEST_SPAN_S", "Purse"]
+__all__ = ["DEFAULT_SPAN_S", "PURSE", "SHORTEST_SPAN_S", "Purse", "policy_kept", "price_kept"]
+
+PURSE = "refresh purse"
 
 DAY_S = 86_400.0
 DEFAULT_SPAN_S = 3 * DAY_S
@@ -143,3 +146,15 @@ class Purse:
             return cls(policy)
         price_is_sound = kept.price is None or (isfinite(kept.price) and kept.price > 0)
         return kept if kept.policy == policy and price_is_sound else cls(policy)
+
+
+def policy_kept(book: Book) -> str | None:
+    """The policy that last decided here; None where none has."""
+    kept = book.life(PURSE)
+    return Purse.policy_in(kept) if kept else None
+
+
+def price_kept(book: Book) -> float | None:
+    """The price that last held here; None where none did."""
+    policy = policy_kept(book)
+    return Purse.from_json(book.life(PURSE), policy).price if policy is not None else None

@@ -15,13 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf, isfinite
-from typing import NamedTuple
 
 import numpy as np
 
 from vedette.decide import Floats, rng_for
 from vedette.price import MOST_OVERSPENT
 from vedette.refresh.known import Bools
+from vedette.ring.asked_pages import Asked, told_of
 from vedette.ring.forecast import Forecast
 from vedette.ring.gone_pages import GonePages
 from vedette.ring.kept import Rules
@@ -30,16 +30,17 @@ from vedette.ring.looking import Looking
 from vedette.ring.mind import Mind
 from vedette.ring.orders import Fetched
 from vedette.ring.ports import Book, Due, Gained, Look, PageRow, Remembered, Signal
-from vedette.ring.purse import DEFAULT_SPAN_S, Purse
+from vedette.ring.purse import DEFAULT_SPAN_S, PURSE, Purse
 from vedette.ring.recollection import Made, Recollection
 from vedette.ring.refresh_names import policy_named
 from vedette.ring.schedule import ORDINARY, is_good, is_source, kind_after
 from vedette.ring.starting_price import Askers, clearing_price, starting_price
+from vedette.ring.turns import Turns
 from vedette.ring.witness import Witness
 
-__all__ = ["Asked", "Refreshing", "policy_kept", "price_kept"]
+__all__ = ["Refreshing"]
 
-PURSE, FORECAST = "refresh purse", "refresh forecast"
+FORECAST = "refresh forecast"
 ROUND_S = 3_600.0
 MOST_ASKED = 200
 # So often each source may be looked at, on average, where a budget is large.
@@ -52,8 +53,6 @@ SAME_FETCH_S = 1.0
 # Who has measured nothing for so long does not measure.
 MEASURING_S = 86_400.0
 SLOWEST_PACE = 1e-9
-# What cannot be paid now is asked about again after so long at the earliest.
-PUT_OFF_S = 30.0
 # By then all lists of an earlier crawl have been looked at once.
 CLEARED_AFTER_S = 1_800.0
 # A whole number that was summed up of parts may lie a hair below itself.
@@ -61,31 +60,6 @@ SUMMED = 1e-6
 # A date that lies further ahead than clocks differ says nothing.
 AHEAD_S = 86_400.0
 NO_LINKS: Mapping[int, int] = {}
-
-
-class Asked(NamedTuple):
-    """What the policy says of one page, for people; None where it does not say."""
-
-    policy: str
-    reason: str
-    rate_d: float | None
-    rate_low_d: float | None
-    rate_high_d: float | None
-    chance: float | None
-    worth: float | None
-    price: float | None
-
-
-def policy_kept(book: Book) -> str | None:
-    """The policy that last decided here; None where none has."""
-    kept = book.life(PURSE)
-    return Purse.policy_in(kept) if kept else None
-
-
-def price_kept(book: Book) -> float | None:
-    """The price that last held here; None where none did."""
-    policy = policy_kept(book)
-    return Purse.from_json(book.life(PURSE), policy).price if policy is not None else None
 
 
 class Refreshing:
@@ -105,7 +79,7 @@ class Refreshing:
         self.forecast = self._forecast_kept = Forecast.from_json(book.life(FORECAST))
         self._pages = book.remembered_count()
         self._cursor, self._to_ask = 0, 0.0
-        self._turns: dict[int, float] = {}
+        self._turns = Turns()
         self._has_cleared = False
         self._measured_s: float | None = None
 
@@ -318,7 +292,7 @@ class Refreshing:
 
     def _date_again(self, known: Sequence[Look], now_s: float) -> None:
         """But for those whose time has come and that wait for their turn: else they would be put off ever again."""
-        known = [look for look in known if self._turns.get(look.page.id) != look.page.due_s]
+        known = [look for look in known if not self._turns.holds(look.page.id, look.page.due_s)]
         pairs = zip(known, self._ask(known, now_s).tolist(), strict=True)
         self._book.keep_due([(look.page.id, at_s) for look, at_s in pairs if _differs(look.page.due_s, at_s, now_s)])
 
@@ -353,20 +327,9 @@ class Refreshing:
         if self._mind.is_priced:
             times = zip(judged, self._ask(judged, now_s).tolist(), strict=True)
             later = {look.page.id: at_s for look, at_s in times if at_s > now_s}
-        turns = self._lined_up([look.page.id for look in judged if look.page.id not in later], now_s)
-        return later | turns
-
-    def _lined_up(self, ids: Sequence[int], now_s: float) -> dict[int, float]:
-        """When those have a turn that cannot be paid now. What is saved is first for who has waited for a turn."""
-        waiting = {id_: at_s for id_, at_s in self._turns.items() if at_s > now_s}
-        come, new = [id_ for id_ in ids if id_ in self._turns], [id_ for id_ in ids if id_ not in self._turns]
-        saved = int(self._purse.saved + SUMMED)
-        left = max(saved - len(come) - len(waiting), 0)
-        wait_s = 1.0 / max(self._pace(), SLOWEST_PACE)
-        behind = enumerate([*come[saved:], *new[left:]], 1)
-        turns = {id_: now_s + max(turn * wait_s, PUT_OFF_S) for turn, id_ in behind}
-        self._turns = waiting | turns
-        return turns
+        unpaid = [look.page.id for look in judged if look.page.id not in later]
+        saved, wait_s = int(self._purse.saved + SUMMED), 1.0 / max(self._pace(), SLOWEST_PACE)
+        return later | self._turns.lined_up(unpaid, saved, wait_s, now_s)
 
     def _pace(self) -> float:
         """How many refreshes a second there may be at most; a price is to see that there are too many."""
@@ -398,21 +361,7 @@ class Refreshing:
         """What the policy says of a page; None where another rule has it."""
         if not self._memory.judges(look):
             return None
-        made = self._memory.of_looks([look])
-        mind, memory, batch = self._mind, made.memory, made.batch
-        rates, worth = mind.rates(memory, batch), mind.value(memory, batch, now_s)
-        chance = mind.chance(memory, batch, np.array([now_s]))
-        low, high = (float(rates.low[0]), float(rates.high[0])) if rates else (None, None)
-        return Asked(
-            policy=self.policy,
-            reason=mind.reason(memory, batch, 0, now_s),
-            rate_d=float(rates.mean[0]) if rates else None,
-            rate_low_d=low,
-            rate_high_d=high,
-            chance=float(chance[0]) if chance is not None else None,
-            worth=float(worth[0]) if worth is not None else None,
-            price=self.price,
-        )
+        return told_of(self._mind, self._memory.of_looks([look]), now_s, self.price)
 
     def _ask(self, looks: Sequence[Look], now_s: float) -> Floats:
         """When pages are due at the price of the moment."""
