@@ -36,6 +36,7 @@ from vedette.errors import ConfigError
 
 __all__ = [
     "LASTING_D",
+    "USUAL",
     "Cleared",
     "FirstWorth",
     "Firsts",

@@ -19,14 +19,15 @@ from vedette.discover.belief_bytes import Kept, pack, unpack
 from vedette.discover.look_worth import SOONEST_S, due, index, pace, rates, worth
 from vedette.discover.looked import Bools, Sources
 from vedette.discover.policies.accrual import Accrual
+from vedette.price import USUAL
 from vedette.ring.look_counts import LookCounts, SourceCount
 from vedette.ring.ports import Book
 
 __all__ = ["Looked", "Looking", "SourceTold", "SourceYield"]
 
 SOURCES, COUNTS = "sources", "look counts"
-# A page that people lack for a day counts for as many ordinary changes that they lack for a day.
-PAGE_WORTH = 3.0
+# A page that people lack for a day counts for as many ordinary changes that they lack for a day, as in a first fetch.
+PAGE_WORTH = USUAL
 MOST_SOURCES = 5_000
 # Lists are there to name what is new; other pages must not take their room.
 MOST_PAGES = 4_000
