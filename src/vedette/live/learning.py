@@ -54,7 +54,9 @@ class Learning:
 
     def step(self, generation: Path, now_s: float) -> None:
         """Begin where it is time: people searched since, or another generation serves."""
-        if now_s < self._next_s or not self._aside.is_free(now_s):
+        # It is asked for each time: what a run took is known by when it was first seen to have ended.
+        is_free = self._aside.is_free(now_s)
+        if not is_free or now_s < self._next_s:
             return
         self._next_s = now_s + EVERY_S
         if not self._is_on:

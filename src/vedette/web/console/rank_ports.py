@@ -1,10 +1,10 @@
-"""What the console needs to know of ranking that learns: the live server reads it from beside the index."""
+"""What the console needs to know of ranking that learns: a live search has it as ``ranking()``, others say nothing."""
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 from vedette.learn.guarding import Arm, Guarded
 
-__all__ = ["Promoted", "RankWatch", "RankingTold"]
+__all__ = ["Promoted", "RankingTold"]
 
 
 class Promoted(NamedTuple):
@@ -47,11 +47,3 @@ class RankingTold(NamedTuple):
     is_enough: bool = False
     guard: Guarded = Guarded()
     promoted: tuple[Promoted, ...] = ()
-
-
-@runtime_checkable
-class RankWatch(Protocol):
-    """A search that tells how its order is learned; not every one can."""
-
-    def ranking(self) -> RankingTold | None:
-        """What was last told; None before anything was."""
