@@ -5,8 +5,9 @@ the search that serves, and put into order by it. Visitors are made: they read f
 their wish in its title, and are content by a quality that no feature knows (``lab.visitors.reading``); of those who are
 not, some search again within seconds. Twice a day all that was recorded is learned from, as the live server does it.
 
-For each query one page is not there until day ``--born``: the best of those that relevance puts at places 5 to 20. All
-orders of a seed have the same pages, queries and people:
+For each query one page is not there until day ``--born``: a *top page*, which is one that would stand among the first
+three if all were known of everybody, and does not by relevance. With ``--any`` it is the best of those that relevance
+puts at places 5 to 20, wherever it belongs. All orders of a seed have the same pages, queries and people:
 
 - ``relevance``: nothing is learned.
 - ``popularity``: relevance, and how many liked a page, whatever the number who saw it; nothing is tried.
@@ -17,6 +18,9 @@ Told: days from birth until a newborn page first stands among the first three of
 the days that were left where it never does; the share that did; and the mean quality of the pages that were opened,
 before and after the births.
 
+With ``--cost`` it tells instead what it takes to put a thousand results into order: CPU milliseconds, median of 200.
+
+    python bench/ranking_live.py --cost
     python bench/ranking_live.py --data DIR [--first-seed 11] [--seeds 8] [--days 15] [--born 5] [--searches 300]
 """
 
@@ -24,6 +28,8 @@ import argparse
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
+from time import process_time
 from typing import NamedTuple
 
 import numpy as np
@@ -41,10 +47,13 @@ from vedette.learn.record import Event, Shown, SlateRecord
 from vedette.learn.reputations import taught_by
 from vedette.live.learning import reputation_of
 from vedette.live.shelf import LiveShelf
-from vedette.ring.learned_order import Asker, learned_order
+from vedette.ring.learned_order import Asker, group_number, learned_order
+from vedette.ring.ports_search import Signals
 from vedette.ring.search import Searcher
 from vedette.ring.weighing import ALL_FEATURES, Weighed
-from vedette.serve.rank.reputation import Reputation
+from vedette.serve.rank.promote.prospects import MOST_AWARE, MOST_LIKES
+from vedette.serve.rank.reordering import MOST_POINTS, POINTS
+from vedette.serve.rank.reputation import Reputation, pair_keys
 from vedette.serve.slate import Result, Wish
 from vedette.words import words_of
 
@@ -53,6 +62,7 @@ HABITS = Habits()
 FEWEST, MOST = 20, 60  # results of a query
 BEHIND = 4  # places that no newborn page has by relevance
 TOP, SHOWN = 3, 10
+MANY = 1000
 LEARN_EVERY_D = 0.5
 AGAIN = 0.4  # of those who are not content
 START_D = 20_000.0
@@ -79,7 +89,9 @@ class Query(NamedTuple):
 def main() -> None:
     """Work out all orders of all seeds, and say how they stand."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="a folder that vedette demo left")
+    parser.add_argument("--data", type=Path, help="a folder that vedette demo left")
+    parser.add_argument("--cost", action="store_true")
+    parser.add_argument("--any", action="store_true")
     parser.add_argument("--first-seed", type=int, default=11)
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--queries", type=int, default=8)
@@ -87,36 +99,53 @@ def main() -> None:
     parser.add_argument("--born", type=int, default=5)
     parser.add_argument("--searches", type=int, default=300, help="a day, of all queries")
     asked = parser.parse_args()
+    if asked.cost or asked.data is None:
+        print(json.dumps({"results": MANY, "cpu_ms": round(_cpu_ms(), 3)}))
+        return
     generation = Generations(asked.data).current()
     assert generation is not None, "there is no index in this folder"
     shelf = LiveShelf(generation)
     found: dict[str, list[Told]] = {name: [] for name in ORDERS}
     for seed in range(asked.first_seed, asked.first_seed + asked.seeds):
-        queries = _queries(shelf, seed, asked.queries)
+        queries = _queries(shelf, seed, asked.queries, is_any=asked.any)
         for name in ORDERS:
             found[name].append(Run(name, seed, queries, asked.days, asked.born, asked.searches).measured())
     _print(found)
 
 
-def _queries(shelf: LiveShelf, seed: int, count: int) -> list[Query]:
+def _queries(shelf: LiveShelf, seed: int, count: int, *, is_any: bool) -> list[Query]:
     """What people ask for that has enough results and names no site."""
     interests, searcher = Public(seed).interests, Searcher(shelf)
     chosen: dict[str, Query] = {}
-    for number in range(40 * count):
+    for number in range(100 * count):
         wish = interests.known_wish(number % len(interests.topics), number // len(interests.topics))
         results = searcher.search(Wish(wish, n=MOST), START_D * DAY_S).results
-        if len(results) >= FEWEST and len(chosen) < count and not any("home" in dict(r.features) for r in results):
-            chosen[wish] = _query(shelf, wish, results, seed)
+        if len(results) < FEWEST or len(chosen) == count or any("home" in dict(r.features) for r in results):
+            continue
+        newborn = _best_behind(results, seed) if is_any else _top_page(wish, results, seed)
+        if newborn is not None:
+            chosen[wish] = _query(shelf, wish, results, newborn)
     assert len(chosen) == count, f"only {len(chosen)} queries have {FEWEST} results"
     return list(chosen.values())
 
 
-def _query(shelf: LiveShelf, wish: str, results: tuple[Result, ...], seed: int) -> Query:
+def _best_behind(results: tuple[Result, ...], seed: int) -> int:
+    return BEHIND + int(np.argmax([quality(seed, result.url) for result in results[BEHIND:FEWEST]]))
+
+
+def _top_page(wish: str, results: tuple[Result, ...], seed: int) -> int | None:
+    """Of the first three by all that is true, whom relevance puts furthest behind; None where the three are the same."""
+    appeals = [appeal(HABITS, seed, wish, Hit(result.id, result.url, result.title)) for result in results]
+    liked = np.array([each.lure * each.content for each in appeals])
+    points = np.clip(POINTS * np.log(liked / liked.mean()), -MOST_POINTS, MOST_POINTS)
+    first = np.argsort(-(np.array([result.score for result in results]) + points), kind="stable")[:TOP]
+    return int(first.max()) if first.max() >= TOP else None
+
+
+def _query(shelf: LiveShelf, wish: str, results: tuple[Result, ...], newborn: int) -> Query:
     ids = np.array([result.id for result in results], np.int64)
     nothing = np.zeros((len(ids), len(ALL_FEATURES)))
     scores = np.array([result.score for result in results])
-    lower = [quality(seed, result.url) for result in results[BEHIND:FEWEST]]
-    newborn = BEHIND + int(np.argmax(lower))
     return Query(wish, results, Weighed(ids, shelf.signals(ids), nothing, nothing, scores), newborn)
 
 
@@ -217,6 +246,29 @@ def _popular(known: Reputation, ids: list[int]) -> Reputation:
     nothing = np.zeros(0, np.int64)
     page = np.array(ids, np.int64)
     return known._replace(page=page, likes=many, looks=many, mean=worth, pair=nothing, pair_mean=np.zeros(0))
+
+
+def _cpu_ms() -> float:
+    """Of looking up a thousand results, half of them known, and dealing them with trials."""
+    rng = rng_for(1, "bench/ranking-live/cost")
+    ids, nothing = np.arange(1, MANY + 1), np.zeros((MANY, len(ALL_FEATURES)))
+    looks = rng.exponential(20.0, MANY // 2)
+    likes = looks * rng.beta(1.0, 5.0, MANY // 2)
+    pairs = np.sort(pair_keys(group_number("kites"), ids[::4]))
+    table = np.full((MOST_AWARE + 1, MOST_LIKES + 1), 0.001)
+    query = (np.array([group_number("kites")]), np.array([0.15]), np.array([500.0]))
+    mean = (likes + 0.75) / (looks + 5.0)
+    hosts = (np.arange(50), np.full(50, 0.15))
+    known = Reputation(ids[::2], likes, looks, mean, pairs, mean[::2], *query, *hosts, table, table, 0.15, 900.0)
+    zeros = np.zeros(MANY)
+    signals = Signals(ids % 50, ids * 0, zeros, zeros, zeros, ids, ids, zeros, zeros, zeros, zeros)
+    weighed = Weighed(ids, signals, nothing, nothing, -np.sort(rng.exponential(3.0, MANY)))
+    times = []
+    for seed in range(200):
+        began = process_time()
+        learned_order(np.arange(MANY), weighed, "kites", known, Asker(unproven=2, seed=seed))
+        times.append(1000 * (process_time() - began))
+    return median(times)
 
 
 def _print(found: dict[str, list[Told]]) -> None:

@@ -109,7 +109,7 @@ def test_what_became_of_tried_pages_is_told(tmp_path: Path, generation: Path) ->
 def test_harm_brings_back_the_safe_order(tmp_path: Path, generation: Path) -> None:
     """Where clicks on the learned order are returned from at once, the file goes, and status says so."""
     slates, events = made_record(PAGES, 1200)
-    half = [slate._replace(policy=POLICY) for slate in slates[:600]] + slates[600:]
+    half = [slate._replace(policy=POLICY) for slate in slates[::2]] + slates[1::2]
     spoilt = {slate.id for slate in half[:600]}
     quick = [event._replace(at_s=event.at_s + 1.0) if event.slate in spoilt else event for event in events]
     back = [
@@ -122,6 +122,17 @@ def test_harm_brings_back_the_safe_order(tmp_path: Path, generation: Path) -> No
     assert not (generation / FILE).exists()
     assert "guard" in status_words(told, NOW_S)
     assert learn(tmp_path, generation, NOW_S + DAY_S).guard == told.guard
+
+
+def test_groups_are_compared_over_the_same_hours(tmp_path: Path, generation: Path) -> None:
+    """What was shown while nobody got the learned order is no part of the comparison."""
+    slates, events = made_record(PAGES, 300)
+    mixed = [slate._replace(policy=POLICY if number % 2 else "linear/1") for number, slate in enumerate(slates)]
+    later, others = made_record(PAGES, 300, seed=9)
+    apart = [slate._replace(at_s=slate.at_s + DAY_S) for slate in later]
+    record(tmp_path, mixed + apart, events + others)
+    told = learn(tmp_path, generation, NOW_S)
+    assert told.learned.clicks + told.plain.clicks == sum(event.kind == "click" for event in events)
 
 
 def test_switched_off_is_off(tmp_path: Path, generation: Path) -> None:

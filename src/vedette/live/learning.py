@@ -155,10 +155,10 @@ def _lessons(taught: Taught) -> tuple[Floats, Floats]:
 def _told(seen: Impressions, taught: Taught | None, table: PageTable, before: Guarded, now_s: float) -> RankingTold:
     is_learned = np.array([name == POLICY for name in seen.by_policy], bool)
     is_tried = np.array([reason == UNPROVEN for reason in seen.reason], bool)
-    # Both groups are compared over the same time: since something learned was first shown, or a guard let go.
-    began = float(seen.at_days[is_learned].min()) if is_learned.any() else np.inf
+    # Both groups are compared over the hours in which something learned was shown, since a guard let go.
+    hour = np.floor(24 * seen.at_days)
     is_grouped = np.array([bool(name) for name in seen.by_policy], bool)
-    lately = is_grouped & (seen.at_days >= max(began, before.since_s / DAY_S))
+    lately = is_grouped & np.isin(hour, hour[is_learned]) & (seen.at_days >= before.since_s / DAY_S)
     found = measured(seen, is_learned, lately)
     return RankingTold(
         at_s=now_s,

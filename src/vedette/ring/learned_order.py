@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Ints, rng_for
+from vedette.decide import Floats, Ints, rng_for
 from vedette.facts import fingerprint
 from vedette.ring.weighing import Weighed
 from vedette.serve.rank.reordering import UNPROVEN, Chances, reordered
@@ -39,33 +39,37 @@ class Asker(NamedTuple):
 
 
 ANYBODY = Asker()
+_NOTHING: Floats = np.zeros(0)
 
 
 class Learned(NamedTuple):
-    """Rows in order, and what is said of each, by row; nothing where nothing was learned."""
+    """Rows in order, and what is said of each, by row; nothing where nothing was learned.
+
+    Of rows that were not put into order here, as they are pinned, ``propensity`` is NaN. ``unproven`` are tried.
+    """
 
     rows: Ints
-    propensity: dict[int, float]
-    points: dict[int, float]
-    unproven: frozenset[int]
+    propensity: Floats = _NOTHING
+    points: Floats = _NOTHING
+    unproven: tuple[int, ...] = ()
     believed: Believed | None = None
 
     def told(self, result: Result, row: int) -> Result:
         """The result with its propensity and what its quality added."""
-        if self.believed is None or row not in self.points:
+        if self.believed is None or np.isnan(self.propensity[row]):
             return result
-        points = self.points[row]
+        points = float(self.points[row])
         return result._replace(
             score=result.score + points,
             why=(*result.why, Reason(LIKED, points, 1.0, points)) if points else result.why,
             sentence=f"{result.sentence} {_said(self.believed, row)}".strip(),
             features=(*result.features, (QUALITY, points)),
-            propensity=self.propensity[row],
+            propensity=float(self.propensity[row]),
         )
 
     def notes(self) -> dict[int, str]:
         """What stands beside those that are tried."""
-        return dict.fromkeys(sorted(self.unproven), UNPROVEN)
+        return dict.fromkeys(self.unproven, UNPROVEN)
 
 
 def group_number(query: str) -> int:
@@ -80,26 +84,17 @@ def group_number(query: str) -> int:
 def learned_order(rows: Ints, weighed: Weighed, query: str, reputation: Reputation | None, asker: Asker) -> Learned:
     """Rows that are in the order of relevance, in that of worth."""
     if reputation is None or not asker.is_learned or not len(rows):
-        return Learned(rows, {}, {}, frozenset())
+        return Learned(rows)
     number = group_number(query)
     believed = reputation.of(weighed.ids, weighed.signals.host, number)
     most = 0 if weighed.names_a_site else asker.unproven
     chances = Chances(asker.first, most, rng_for(asker.seed, f"rank/{number}"))
     dealt = reordered(rows, weighed.scores, believed, reputation, chances)
-    listed = dealt.rows.tolist()
+    propensity, points, place = np.full((3, len(weighed.ids)), np.nan)
+    propensity[dealt.rows], points[dealt.rows], place[rows] = dealt.propensities, dealt.points, np.arange(len(rows))
     # Only who was moved up by being tried is said to be: the others stand where their words put them.
-    raised = frozenset(_raised(rows, dealt.rows, dealt.is_unproven))
-    propensity = dict(zip(listed, dealt.propensities.tolist(), strict=True))
-    return Learned(dealt.rows, propensity, dict(zip(listed, dealt.points.tolist(), strict=True)), raised, believed)
-
-
-def _raised(before: Ints, after: Ints, is_unproven: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[int]:
-    places = {row: place for place, row in enumerate(before.tolist())}
-    return [
-        row
-        for place, (row, tried) in enumerate(zip(after.tolist(), is_unproven.tolist(), strict=True))
-        if tried and place < places[row]
-    ]
+    is_raised = dealt.is_unproven & (np.arange(len(rows)) < place[dealt.rows])
+    return Learned(dealt.rows, propensity, points, tuple(dealt.rows[is_raised].tolist()), believed)
 
 
 def _said(believed: Believed, row: int) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from vedette.decide import Floats, Ints
 
-__all__ = ["Believed", "Reputation", "pair_key"]
+__all__ = ["Believed", "Reputation", "pair_key", "pair_keys"]
 
 _MIX = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
