@@ -134,7 +134,7 @@ def _best_behind(results: tuple[Result, ...], seed: int) -> int:
 
 
 def _top_page(wish: str, results: tuple[Result, ...], seed: int) -> int | None:
-    """Of the first three by all that is true, whom relevance puts furthest behind; None where the three are the same."""
+    """Of the first three by all that is true, whom relevance puts furthest behind; None where they are the same."""
     appeals = [appeal(HABITS, seed, wish, Hit(result.id, result.url, result.title)) for result in results]
     liked = np.array([each.lure * each.content for each in appeals])
     points = np.clip(POINTS * np.log(liked / liked.mean()), -MOST_POINTS, MOST_POINTS)
