@@ -13,6 +13,7 @@ from vedette.edges.generations import Generations
 from vedette.edges.page_table import PageTable
 from vedette.edges.state_view import StateView, open_view
 from vedette.live.commands import Call
+from vedette.live.ranking_told import read_told, status_words
 
 __all__ = ["show_status"]
 
@@ -26,6 +27,7 @@ def show_status(options: argparse.Namespace) -> int:
         running = ask(folder, Call("status"))
         told = {"data": str(folder), "running": running is not None, **_on_disk(view, running), "now": running}
         told["index"] = _index(folder, view)
+        told["ranking"] = status_words(read_told(Generations(folder).folder), _now_s(told))
     if options.json:
         print(json.dumps(told))
     else:
@@ -79,6 +81,8 @@ def _lines(told: Told, options: argparse.Namespace) -> Iterator[str]:
     index = told["index"]
     waiting = f", {amount(index['waiting'])} wait to be looked at" if index["waiting"] else ""
     yield f"Index     {counted(index['pages'], 'page')} can be found{waiting}"
+    if told["ranking"]:
+        yield f"Results   {told['ranking']}"
     yield from _reading(told["reading"])
     yield from _troubles(told)
     yield from _sites(told["sites"])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vedette.config.kinds import Count, Duration, Folder, Kind, Networks, OneOf, Rate, RateKind, Size, Text, Texts
+from vedette.config.switch import Switch
 from vedette.ring.refresh_names import POLICIES, PREFERRED
 
 __all__ = ["Crawl", "Refresh", "Serve", "Store"]
@@ -226,6 +227,22 @@ class Serve:
             Count(0, 3650),
             "for how many days searches and clicks are kept one by one; 0 records nothing of them",
         ),
+    )
+    learn: bool = field(
+        default=True,
+        metadata=says(
+            "learn", Switch(), "whether the order of results learns from what readers open; see [ranking](ranking.md)"
+        ),
+    )
+    unproven: int = field(
+        default=2,
+        metadata=says(
+            "unproven", Count(0, 10), "how many of ten results may be there to be tried, as few people have seen them"
+        ),
+    )
+    first_place: bool = field(
+        default=False,
+        metadata=says("first_place", Switch(), "whether such a result may stand in the first place"),
     )
     address: str = field(
         default="",

@@ -12,6 +12,7 @@ from vedette.edges.generations import Generations
 from vedette.errors import StoreError
 from vedette.live.importance import Ranking
 from vedette.live.indexer import open_indexer
+from vedette.live.learning import Learning
 from vedette.live.renewal import Renewal
 from vedette.live.settings import LiveSettings
 from vedette.live.term_curves import Curving
@@ -39,6 +40,7 @@ def run_indexer(settings: LiveSettings) -> int:
         return 1
     ranking, renewal = Ranking(), Renewal(settings.folder, settings.clock)
     curving = Curving(settings.folder, settings.clock)
+    learning = Learning(settings.folder, settings.clock, is_on=settings.config.serve.learn)
     try:
         while not stopping:
             if generations.current() != indexer.builder.generation:
@@ -50,6 +52,7 @@ def run_indexer(settings: LiveSettings) -> int:
             ranking.step(indexer.builder.table, time.monotonic())
             renewal.step(indexer.builder.table, time.monotonic())
             curving.step(indexer.builder.table, indexer.builder.gauge.changes, time.monotonic())
+            learning.step(indexer.builder.generation, time.monotonic())
             if not indexer.step():
                 time.sleep(LOOK_EVERY_S)  # nothing is new; this is how often we look
         until_s = time.monotonic() + LAST_STEPS_S
@@ -59,5 +62,6 @@ def run_indexer(settings: LiveSettings) -> int:
         ranking.close()
         renewal.close()
         curving.close()
+        learning.close()
         indexer.close()
     return 0

@@ -24,12 +24,15 @@ from vedette.index.fields import PUBLIC
 from vedette.index.retrieval import All, OneOf, Term
 from vedette.index.retrieval import Any as AnyOf
 from vedette.live.counting import counted
+from vedette.live.ranking_told import read_told
 from vedette.live.shelf import LiveShelf
 from vedette.ring.concealment import nearest
 from vedette.ring.search import Searcher
 from vedette.serve.rank.rules import Rules, read_rules
 from vedette.serve.slate import Result, Slate, Snippet, Wish
+from vedette.web.console.rank_ports import RankingTold
 from vedette.web.ports import CachedCopy, Overview
+from vedette.web.trials import asker_now
 from vedette.words import words_of
 
 __all__ = ["FolderSearch"]
@@ -96,7 +99,7 @@ class FolderSearch:
         shelf = self._look()
         if shelf is None or self._searcher is None:
             return Slate(wish, 0)
-        return self._with_copies(self._searcher.search(wish, self._clock.now()), shelf)
+        return self._with_copies(self._searcher.search(wish, self._clock.now(), asker_now()), shelf)
 
     def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
         """How what is being typed may go on."""
@@ -189,6 +192,10 @@ class FolderSearch:
             return "there is no index yet: it is built as soon as pages are fetched"
         return "" if self._generations.is_complete(shelf.generation) else "the index is being built"
 
+    def ranking(self) -> RankingTold | None:
+        """How learning from clicks stands, as it was last told beside the index."""
+        return read_told(self._generations.folder)
+
     def now_s(self) -> float:
         """World time."""
         return self._clock.now()
@@ -215,8 +222,10 @@ class FolderSearch:
                 self._shelf = LiveShelf(generation)
             except StoreError:  # it is just being made
                 return
-            self._searcher = Searcher(self._shelf, self._rules)
+            self._searcher = None
         self._shelf.refresh()
+        if self._shelf.learned.look() or self._searcher is None:
+            self._searcher = Searcher(self._shelf, self._rules, self._shelf.learned.reputation)
 
     def _see_state(self) -> None:
         if not (self._folder / "state.db").exists():
@@ -232,7 +241,7 @@ class FolderSearch:
             return
         if rules != self._rules and self._shelf is not None:
             self._rules = rules
-            self._searcher = Searcher(self._shelf, rules)
+            self._searcher = Searcher(self._shelf, rules, self._shelf.learned.reputation)
 
     def _favours(self, rows: Sequence[RuleRow], db: sqlite3.Connection) -> Mapping[int, float]:
         """Hosts that the operator raised or lowered, by number; there may be many, so that is done now and then."""

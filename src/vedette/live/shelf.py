@@ -15,6 +15,7 @@ from vedette.index.retrieval import All, Forward, OneOf, Phrase
 from vedette.index.spelling import corrected
 from vedette.index.stored import Stored
 from vedette.live.lexicon import FILE, Lexicon, no_lexicon, read_lexicon
+from vedette.live.reputation_file import ReputationFile
 from vedette.ring.ports_search import Signals
 
 __all__ = ["LiveShelf"]
@@ -34,6 +35,7 @@ class LiveShelf:
         self.table = PageTable(generation)
         self._know(no_lexicon())
         self._lexicon_ns = 0
+        self.learned = ReputationFile(generation)
         self.refresh()
 
     def refresh(self) -> bool:

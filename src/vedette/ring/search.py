@@ -4,7 +4,8 @@
 2. *Candidates* are the best pages by the index's own scores. Pages that are too new for anybody to link to, and home
    pages of sites that the query names, come on ways of their own. Where too few have all words, looser plans add some.
 3. Candidates are weighed by their words, order and nearness of words, and by what else is known of them.
-4. The operator's rules, copies and the share of each site decide what is shown; deeper pages of results go on in the
+4. What people made of pages before counts beside their words, and pages that few have seen get a chance.
+5. The operator's rules, copies and the share of each site decide what is shown; deeper pages of results go on in the
    order of the index.
 
 What a reader may not see is left out by the index, and again before anything is shown.
@@ -24,9 +25,11 @@ from vedette.index.query_language import read_query, spoken
 from vedette.index.retrieval import All, Any, Between, Node, OneOf
 from vedette.index.snippets import snippet_of
 from vedette.index.stored import Stored
+from vedette.ring.learned_order import ANYBODY, Asker, Learned, learned_order
 from vedette.ring.ports_search import Shelf
 from vedette.ring.weighing import Known, Weighed, weigh
 from vedette.serve.rank.folding import folded
+from vedette.serve.rank.reputation import Reputation
 from vedette.serve.rank.rules import NO_RULES, PINNED, Rules
 from vedette.serve.rank.spread import NOTE, spread
 from vedette.serve.slate import Result, Slate, Snippet, Wish
@@ -70,16 +73,18 @@ class _Shown(NamedTuple):
     rows: Ints
     similar: dict[int, int]
     notes: dict[int, str]
+    learned: Learned
 
 
 class Searcher:
-    """Searches one shelf under the operator's rules. It keeps nothing between searches."""
+    """Searches one shelf under the operator's rules, by what people taught. It keeps nothing between searches."""
 
-    def __init__(self, shelf: Shelf, rules: Rules = NO_RULES) -> None:
+    def __init__(self, shelf: Shelf, rules: Rules = NO_RULES, reputation: Reputation | None = None) -> None:
         self._shelf = shelf
         self._rules = rules
+        self._reputation = reputation
 
-    def search(self, wish: Wish, now_s: float) -> Slate:
+    def search(self, wish: Wish, now_s: float, asker: Asker = ANYBODY) -> Slate:
         """What is shown; never an error, whatever the query."""
         asked = _narrowed(read_query(wish.query, now_s), wish)
         if asked.is_empty:
@@ -91,7 +96,7 @@ class Searcher:
         pins = self._pages_at(self._rules.pins(words), access)
         found = self._permitted(found, access, self._rules.hides(words), pins)
         weighed = weigh(found.ids, plan.wanted, self._shelf, now_s, found.known, self._rules.favoured)
-        shown = _shown(weighed, wish, pins, is_spread=not asked.sites)
+        shown = _shown(weighed, wish, pins, self._reputation, asker, is_spread=not asked.sites)
         return self._slate(wish, asked, plan, found, weighed, shown)
 
     def matching(self, wish: Wish, ids: Sequence[int], now_s: float) -> list[int]:
@@ -178,10 +183,13 @@ class Searcher:
         wanted = [[word for word, _ in slot.words] for slot in needed]
         words = " ".join(slot.words[0][0] for slot in plan.wanted)
         results = [
-            _result(stored, weighed, row, wanted)._replace(
-                sentence=weighed.sentence(row, words),
-                note=shown.notes.get(row, ""),
-                similar=shown.similar.get(row, 0),
+            shown.learned.told(
+                _result(stored, weighed, row, wanted)._replace(
+                    sentence=weighed.sentence(row, words),
+                    note=shown.notes.get(row, ""),
+                    similar=shown.similar.get(row, 0),
+                ),
+                row,
             )
             for row, stored in zip(rows, self._shelf.stored(weighed.ids[rows]), strict=True)
             if stored is not None
@@ -260,8 +268,10 @@ def _each_once(ways: Sequence[Ints]) -> Ints:
     return ids[np.sort(first)]
 
 
-def _shown(weighed: Weighed, wish: Wish, pins: Ints, *, is_spread: bool) -> _Shown:
-    """The order of results: pins, then by score, copies folded and sites spread."""
+def _shown(
+    weighed: Weighed, wish: Wish, pins: Ints, reputation: Reputation | None, asker: Asker, *, is_spread: bool
+) -> _Shown:
+    """The order of results: pins, then by score and by what was learned, copies folded and sites spread."""
     order = np.argsort(-weighed.scores, kind="stable")
     pinned = [int(row) for pin in pins for row in np.flatnonzero(weighed.ids == pin)]
     order = np.array([*pinned, *(row for row in order.tolist() if row not in pinned)], np.int64)
@@ -269,12 +279,15 @@ def _shown(weighed: Weighed, wish: Wish, pins: Ints, *, is_spread: bool) -> _Sho
     if wish.folded:
         kept = folded(order, weighed.signals.group)
         order, similar = kept.rows, dict(zip(kept.rows.tolist(), kept.similar.tolist(), strict=True))
-    notes = dict.fromkeys(pinned, PINNED)
+    first, rest = order[: len(pinned)], order[len(pinned) :]
+    learned = learned_order(rest, weighed, wish.query, reputation, asker)
+    notes = learned.notes() | dict.fromkeys(pinned, PINNED)
+    rest = learned.rows
     if is_spread:
-        rest = spread(order[len(pinned) :], weighed.signals.host)
-        order = np.concatenate((order[: len(pinned)], rest.rows))
-        notes |= dict.fromkeys(sorted(rest.moved), NOTE)
-    return _Shown(order, similar, notes)
+        apart = spread(rest, weighed.signals.host)
+        rest = apart.rows
+        notes |= dict.fromkeys(sorted(apart.moved), NOTE)
+    return _Shown(np.concatenate((first, rest)), similar, notes, learned)
 
 
 def _result(stored: Stored, weighed: Weighed, row: int, wanted: Sequence[Sequence[str]]) -> Result:

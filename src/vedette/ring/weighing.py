@@ -25,6 +25,8 @@ __all__ = ["ALL_FEATURES", "Known", "Weighed", "slots_of", "weigh"]
 
 NEUTRAL = 0.5
 LEAST_SAID = 0.005
+# A title that has the words of the query, and hardly any other, names its site.
+MOSTLY = 0.7
 
 STATIC: tuple[Feature, ...] = (
     Feature("home", "home page of the site that the query names"),
@@ -38,6 +40,7 @@ STATIC: tuple[Feature, ...] = (
 )
 ALL_FEATURES = FEATURES + STATIC
 _KEYS = tuple(feature.key for feature in ALL_FEATURES)
+_HOME = _KEYS.index("home")
 _BODY = TEXT_FIELDS.index("body")
 _NAMING = ("url_coverage", "title_coverage", "title_exact")
 _TEXT = {feature.key: column for column, feature in enumerate(FEATURES)}
@@ -82,6 +85,11 @@ class Weighed(NamedTuple):
         columns = np.flatnonzero(self.contributions[row])
         values = self.features[row, columns].tolist()
         return tuple((_KEYS[column], value) for column, value in zip(columns.tolist(), values, strict=True))
+
+    @property
+    def names_a_site(self) -> bool:
+        """Whether the query is the name of a site whose home page is among them."""
+        return bool((self.features[:, _HOME] >= MOSTLY).any())
 
     def sentence(self, row: int, words: str) -> str:
         """Why it stands where it stands."""

@@ -36,6 +36,7 @@ from vedette.web.push_routes import push_routes
 from vedette.web.reference import reference_route
 from vedette.web.signin import signin_route
 from vedette.web.slates import Recording, not_recording
+from vedette.web.trials import Trials
 from vedette.web.write_api import write_routes
 
 __all__ = ["make_app"]
@@ -64,7 +65,7 @@ def make_app(
     description = described(look.name, look.address, __version__)
     app = Starlette(
         routes=[
-            *page_routes(timed, look, recorded),
+            *page_routes(timed, look, recorded, Trials(serve.unproven, serve.first_place, serve.learn)),
             *api_routes(timed, recorded),
             *new_routes(news, look, search.now_s),
             events_route(recorded),

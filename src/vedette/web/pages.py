@@ -18,6 +18,7 @@ from vedette.web.ports import Overview, Search
 from vedette.web.rendering import page, problem_page, rendered, theme_of
 from vedette.web.slates import Recording, not_recording
 from vedette.web.statics import static_routes
+from vedette.web.trials import Trials, asking
 from vedette.web.visits import visit_of
 from vedette.web.why import rows_of
 
@@ -32,9 +33,11 @@ NO_COPY = (
 )
 
 
-def page_routes(search: Search, look: Look, recording: Recording | None = None) -> list[Route]:
+def page_routes(
+    search: Search, look: Look, recording: Recording | None = None, trials: Trials | None = None
+) -> list[Route]:
     """Every page and file that people see. ``request.state.allowed`` says which private sites the reader may see."""
-    pages = _Pages(search, look, recording or not_recording())
+    pages = _Pages(search, look, recording or not_recording(), trials or Trials())
     return [
         Route("/", pages.start),
         Route("/search", pages.results),
@@ -55,6 +58,7 @@ class _Pages:
     search: Search
     look: Look
     recording: Recording
+    trials: Trials
 
     async def start(self, asked: Request) -> Response:
         """The first page: a field, and how much can be found."""
@@ -69,11 +73,14 @@ class _Pages:
         view = view_of(asked.query_params)
         if not view.query and not view.is_filtered:
             return RedirectResponse("/", 302)
-        allowed = _allowed(asked)
+        allowed, visit = _allowed(asked), visit_of(asked)
+        mark = self.recording.mark(visit)
         began = time.perf_counter()
-        slate = self.search.search(view.wish(self.search.now_s(), allowed))
+        with asking(self.trials.asker(mark, visit.doubt)):
+            slate = self.search.search(view.wish(self.search.now_s(), allowed))
         took_ms = 1000 * (time.perf_counter() - began)
-        token = self.recording.shown(slate, visit_of(asked), "page", took_ms)
+        self.trials.saw(mark, slate)
+        token = self.recording.shown(slate, visit, "page", took_ms)
         known = self.search.overview(allowed)
         return self._page(
             "results.html",

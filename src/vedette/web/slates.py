@@ -16,7 +16,10 @@ from typing import NamedTuple, Protocol
 from vedette.config import Rate
 from vedette.errors import StoreError
 from vedette.learn.doubts import Pace, of_event
+from vedette.learn.impressions import ADDRESS_DIGITS
 from vedette.learn.record import Event, EventKind, Record, Shown, SlateRecord, Via
+from vedette.ring.learned_order import QUALITY
+from vedette.serve.rank.reordering import POLICY as LEARNED_POLICY
 from vedette.serve.rank.weights import POLICY
 from vedette.serve.slate import Result, Slate, Wish
 from vedette.web.answers import number
@@ -113,7 +116,9 @@ class Recording:
             salt = self.salt(day)
             self._salts.clear()
             self._salts[day] = salt
-        return mark_of(visit, salt)
+        whole = mark_of(visit, salt)
+        # The first half is that of the address whatever the browser: many browsers of one address are no crowd.
+        return whole if visit.name else mark_of(Visit(visit.address), salt)[:ADDRESS_DIGITS] + whole[ADDRESS_DIGITS:]
 
     def _told(self, token: str, kind: EventKind, page: int, visit: Visit) -> Told:
         issued = read_token(token, self.secret) if self.keep_days else None
@@ -158,7 +163,7 @@ class Recording:
             via=via,
             page=wish.page,
             filters=_filters(wish),
-            policy=POLICY,
+            policy=_policy(slate),
             took_ms=round(took_ms, 3),
             doubt=doubt,
             results=tuple(_shown(result, place) for place, result in enumerate(slate.results, before + 1)),
@@ -177,6 +182,12 @@ class _Nowhere:
         """Never called, and would lose it."""
         del record
         raise StoreError("nothing is recorded here")
+
+
+def _policy(slate: Slate) -> str:
+    """What ranked: where quality counted, each result says so."""
+    learned = any(name == QUALITY for result in slate.results for name, _ in result.features)
+    return LEARNED_POLICY if learned else POLICY
 
 
 def _shown(result: Result, place: int) -> Shown:

@@ -14,6 +14,7 @@ from vedette.web.console.guard import HOME, Guard, kept_place
 from vedette.web.console.herald_ports import NO_WATCHES, WatchDesk
 from vedette.web.console.operating import operating_routes
 from vedette.web.console.ports import Operator
+from vedette.web.console.ranking import ranking_routes
 from vedette.web.console.report_ports import NO_REPORTS, Reports
 from vedette.web.console.reporting import reporting_routes
 from vedette.web.console.shell import Shell
@@ -50,6 +51,7 @@ def console_routes(
     pages = Router(
         [
             *watching_routes(shell, parts.watch, search),
+            *ranking_routes(shell, search),
             *reporting_routes(shell, parts.reports, parts.wall),
             *operating_routes(shell, parts.desk),
             *(push_page_routes(shell, parts.push) if parts.push else ()),

@@ -41,6 +41,7 @@ NAVIGATION = (
     Place("refresh", "Refresh", "/console/refresh"),
     Place("push", "Push", "/console/push"),
     Place("searches", "Searches", "/console/searches"),
+    Place("ranking", "Ranking", "/console/ranking"),
     Place("results", "Rules", "/console/results"),
     Place("storage", "Storage", "/console/storage"),
     Place("lab", "Lab", "/console/lab"),

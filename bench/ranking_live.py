@@ -1,0 +1,293 @@
+"""How soon does a very good page that is born today reach the top three, when the order of results learns from clicks?
+
+Pages are those of a made web that ``vedette demo --data DIR`` has crawled and indexed; results are found and weighed by
+the search that serves, and put into order by it. Visitors are made: they read from the top, open what has the words of
+their wish in its title, and are content by a quality that no feature knows (``lab.visitors.reading``); of those who are
+not, some search again within seconds. Twice a day all that was recorded is learned from, as the live server does it.
+
+For each query one page is not there until day ``--born``: a *top page*, which is one that would stand among the first
+three if all were known of everybody, and does not by relevance. With ``--any`` it is the best of those that relevance
+puts at places 5 to 20, wherever it belongs. All orders of a seed have the same pages, queries and people:
+
+- ``relevance``: nothing is learned.
+- ``popularity``: relevance, and how many liked a page, whatever the number who saw it; nothing is tried.
+- ``learned``: what was learned counts, and nothing is tried.
+- ``default``: what was learned counts, and unproven pages are tried.
+
+Told: days from birth until a newborn page first stands among the first three of the order without trials, counted as
+the days that were left where it never does; the share that did; and the mean quality of the pages that were opened,
+before and after the births.
+
+With ``--cost`` it tells instead what it takes to put a thousand results into order: CPU milliseconds, median of 200.
+
+    python bench/ranking_live.py --cost
+    python bench/ranking_live.py --data DIR [--first-seed 11] [--seeds 8] [--days 15] [--born 5] [--searches 300]
+"""
+
+import argparse
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.decide import Ints, rng_for
+from vedette.edges.generations import Generations
+from vedette.lab.statistics import Interval, Paired, interval, paired
+from vedette.lab.visitors.deeds import Hit
+from vedette.lab.visitors.habits import Habits
+from vedette.lab.visitors.interests import zipf
+from vedette.lab.visitors.public import Public
+from vedette.lab.visitors.reading import appeal, quality, read
+from vedette.learn.impressions import DAY_S, joined
+from vedette.learn.record import Event, Shown, SlateRecord
+from vedette.learn.reputations import taught_by
+from vedette.live.learning import reputation_of
+from vedette.live.shelf import LiveShelf
+from vedette.ring.learned_order import Asker, group_number, learned_order
+from vedette.ring.ports_search import Signals
+from vedette.ring.search import Searcher
+from vedette.ring.weighing import ALL_FEATURES, Weighed
+from vedette.serve.rank.promote.prospects import MOST_AWARE, MOST_LIKES
+from vedette.serve.rank.reordering import MOST_POINTS, POINTS
+from vedette.serve.rank.reputation import Reputation, pair_keys
+from vedette.serve.slate import Result, Wish
+from vedette.words import words_of
+
+ORDERS = ("relevance", "popularity", "learned", "default")
+HABITS = Habits()
+FEWEST, MOST = 20, 60  # results of a query
+BEHIND = 4  # places that no newborn page has by relevance
+TOP, SHOWN = 3, 10
+MANY = 1000
+LEARN_EVERY_D = 0.5
+AGAIN = 0.4  # of those who are not content
+START_D = 20_000.0
+
+
+class Told(NamedTuple):
+    """What one order of one seed brought."""
+
+    days: float
+    reached: float
+    before: float
+    after: float
+
+
+class Query(NamedTuple):
+    """A query with its results in the order of relevance, and the row that is born late."""
+
+    words: str
+    results: tuple[Result, ...]
+    weighed: Weighed
+    newborn: int
+
+
+def main() -> None:
+    """Work out all orders of all seeds, and say how they stand."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="a folder that vedette demo left")
+    parser.add_argument("--cost", action="store_true")
+    parser.add_argument("--any", action="store_true")
+    parser.add_argument("--first-seed", type=int, default=11)
+    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--queries", type=int, default=8)
+    parser.add_argument("--days", type=int, default=15)
+    parser.add_argument("--born", type=int, default=5)
+    parser.add_argument("--searches", type=int, default=300, help="a day, of all queries")
+    asked = parser.parse_args()
+    if asked.cost or asked.data is None:
+        print(json.dumps({"results": MANY, "cpu_ms": round(_cpu_ms(), 3)}))
+        return
+    generation = Generations(asked.data).current()
+    assert generation is not None, "there is no index in this folder"
+    shelf = LiveShelf(generation)
+    found: dict[str, list[Told]] = {name: [] for name in ORDERS}
+    for seed in range(asked.first_seed, asked.first_seed + asked.seeds):
+        queries = _queries(shelf, seed, asked.queries, is_any=asked.any)
+        for name in ORDERS:
+            found[name].append(Run(name, seed, queries, asked.days, asked.born, asked.searches).measured())
+    _print(found)
+
+
+def _queries(shelf: LiveShelf, seed: int, count: int, *, is_any: bool) -> list[Query]:
+    """What people ask for that has enough results and names no site."""
+    interests, searcher = Public(seed).interests, Searcher(shelf)
+    chosen: dict[str, Query] = {}
+    for number in range(100 * count):
+        wish = interests.known_wish(number % len(interests.topics), number // len(interests.topics))
+        results = searcher.search(Wish(wish, n=MOST), START_D * DAY_S).results
+        if len(results) < FEWEST or len(chosen) == count or any("home" in dict(r.features) for r in results):
+            continue
+        newborn = _best_behind(results, seed) if is_any else _top_page(wish, results, seed)
+        if newborn is not None:
+            chosen[wish] = _query(shelf, wish, results, newborn)
+    assert len(chosen) == count, f"only {len(chosen)} queries have {FEWEST} results"
+    return list(chosen.values())
+
+
+def _best_behind(results: tuple[Result, ...], seed: int) -> int:
+    return BEHIND + int(np.argmax([quality(seed, result.url) for result in results[BEHIND:FEWEST]]))
+
+
+def _top_page(wish: str, results: tuple[Result, ...], seed: int) -> int | None:
+    """Of the first three by all that is true, whom relevance puts furthest behind; None where they are the same."""
+    appeals = [appeal(HABITS, seed, wish, Hit(result.id, result.url, result.title)) for result in results]
+    liked = np.array([each.lure * each.content for each in appeals])
+    points = np.clip(POINTS * np.log(liked / liked.mean()), -MOST_POINTS, MOST_POINTS)
+    first = np.argsort(-(np.array([result.score for result in results]) + points), kind="stable")[:TOP]
+    return int(first.max()) if first.max() >= TOP else None
+
+
+def _query(shelf: LiveShelf, wish: str, results: tuple[Result, ...], newborn: int) -> Query:
+    ids = np.array([result.id for result in results], np.int64)
+    nothing = np.zeros((len(ids), len(ALL_FEATURES)))
+    scores = np.array([result.score for result in results])
+    return Query(wish, results, Weighed(ids, shelf.signals(ids), nothing, nothing, scores), newborn)
+
+
+@dataclass
+class Run:
+    """One order over all days of one seed."""
+
+    name: str
+    seed: int
+    queries: list[Query]
+    days: int
+    born: int
+    searches: int
+    slates: list[SlateRecord] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    reputation: Reputation | None = None
+    opened: list[tuple[float, float]] = field(default_factory=list)  # day, quality
+    reached: dict[str, float] = field(default_factory=dict)
+
+    def measured(self) -> Told:
+        """Mean days to the top three, who got there, and quality per click before and after the births."""
+        rng = rng_for(self.seed, "bench/ranking-live")
+        next_learning = LEARN_EVERY_D
+        for number in range(self.days * self.searches):
+            day = number / self.searches
+            if day >= next_learning:
+                next_learning += LEARN_EVERY_D
+                self._learn(day)
+            self._search(day, number, rng)
+        waits = [self.reached.get(query.words, float(self.days - self.born)) for query in self.queries]
+        parts = ([q for day, q in self.opened if (day >= self.born) == late] for late in (False, True))
+        before, after = (float(np.mean(part)) for part in parts)
+        return Told(float(np.mean(waits)), len(self.reached) / len(self.queries), before, after)
+
+    def _order(self, query: Query, day: float, asker: Asker) -> Ints:
+        rows = np.arange(len(query.results))
+        if day < self.born:
+            rows = rows[rows != query.newborn]
+        return learned_order(rows, query.weighed, query.words, self.reputation, asker).rows
+
+    def _search(self, day: float, number: int, rng: np.random.Generator) -> None:
+        query = self.queries[int(rng.choice(len(self.queries), p=zipf(len(self.queries), 0.8)))]
+        person, reading = int(rng.integers(1 << 62)), np.random.default_rng(rng.integers(1 << 62))
+        asker = Asker(unproven=2 if self.name == "default" else 0, seed=person)
+        rows = self._order(query, day, asker)[:SHOWN].tolist()
+        hits = [query.results[row] for row in rows]
+        appeals = [appeal(HABITS, self.seed, query.words, Hit(hit.id, hit.url, hit.title)) for hit in hits]
+        done = read(appeals, HABITS.perseverance, reading)
+        self._record(query, hits, done.opened, number, person, back=not done.content and reading.random() < AGAIN)
+        self.opened += [(day, quality(self.seed, hits[place].url)) for place in done.opened]
+
+    def _record(
+        self, query: Query, hits: list[Result], opened: tuple[int, ...], number: int, person: int, *, back: bool
+    ) -> None:
+        at_s, mark, id_ = (START_D + number / self.searches) * DAY_S, f"{person:016x}", f"{number:032x}"
+        words = " ".join(words_of(query.words))
+        shown = tuple(Shown(hit.id, place, hit.score) for place, hit in enumerate(hits, 1))
+        self.slates.append(SlateRecord(id_, at_s, query.words, words, len(query.results), mark, results=shown))
+        self.events.append(Event(id_, "view", 0, at_s, 0.4, mark))
+        after_s = 0.0
+        for place in opened:
+            after_s += HABITS.page_s
+            self.events.append(Event(id_, "click", hits[place].id, at_s + after_s, after_s, mark))
+        if back:
+            self.slates.append(SlateRecord(f"{id_}b", at_s + after_s + HABITS.page_s, "", "", 0, mark))
+
+    def _learn(self, day: float) -> None:
+        if self.name == "relevance":
+            self._look(day)
+            return
+        seen = joined(self.slates, self.events)
+        hosts = {
+            int(id_): int(host)
+            for query in self.queries
+            for id_, host in zip(query.weighed.ids, query.weighed.signals.host, strict=True)
+        }
+        taught = taught_by(seen, hosts, START_D + day)
+        if taught is not None:
+            self.reputation = reputation_of(taught, seen.groups)
+            if self.name == "popularity":
+                self.reputation = _popular(self.reputation, sorted(hosts))
+        self._look(day)
+
+    def _look(self, day: float) -> None:
+        """Note which newborn pages stand among the first three where nothing is tried."""
+        for query in self.queries:
+            if day >= self.born and query.words not in self.reached:
+                rows = self._order(query, day, Asker())[:TOP].tolist()
+                if query.newborn in rows:
+                    self.reached[query.words] = day - self.born
+
+
+def _popular(known: Reputation, ids: list[int]) -> Reputation:
+    """The same where a page is worth as much as it has likes: who was never seen has none."""
+    likes = dict(zip(known.page.tolist(), known.likes.tolist(), strict=True))
+    many = np.array([likes.get(id_, 0.0) for id_ in ids])
+    worth = known.general * (many + 0.5) / (float(known.likes.mean()) + 0.5)
+    nothing = np.zeros(0, np.int64)
+    page = np.array(ids, np.int64)
+    return known._replace(page=page, likes=many, looks=many, mean=worth, pair=nothing, pair_mean=np.zeros(0))
+
+
+def _cpu_ms() -> float:
+    """Of looking up a thousand results, half of them known, and dealing them with trials."""
+    rng = rng_for(1, "bench/ranking-live/cost")
+    ids, nothing = np.arange(1, MANY + 1), np.zeros((MANY, len(ALL_FEATURES)))
+    looks = rng.exponential(20.0, MANY // 2)
+    likes = looks * rng.beta(1.0, 5.0, MANY // 2)
+    pairs = np.sort(pair_keys(group_number("kites"), ids[::4]))
+    table = np.full((MOST_AWARE + 1, MOST_LIKES + 1), 0.001)
+    query = (np.array([group_number("kites")]), np.array([0.15]), np.array([500.0]))
+    mean = (likes + 0.75) / (looks + 5.0)
+    hosts = (np.arange(50), np.full(50, 0.15))
+    known = Reputation(ids[::2], likes, looks, mean, pairs, mean[::2], *query, *hosts, table, table, 0.15, 900.0)
+    zeros = np.zeros(MANY)
+    signals = Signals(ids % 50, ids * 0, zeros, zeros, zeros, ids, ids, zeros, zeros, zeros, zeros)
+    weighed = Weighed(ids, signals, nothing, nothing, -np.sort(rng.exponential(3.0, MANY)))
+    times = []
+    for seed in range(200):
+        began = process_time()
+        learned_order(np.arange(MANY), weighed, "kites", known, Asker(unproven=2, seed=seed))
+        times.append(1000 * (process_time() - began))
+    return median(times)
+
+
+def _print(found: dict[str, list[Told]]) -> None:
+    for name, rows in found.items():
+        print(
+            name,
+            *(f"{part} {_said(interval([getattr(row, part) for row in rows]))}" for part in Told._fields),
+            sep="  ",
+        )
+    for name in ORDERS[:-1]:
+        for part in Told._fields:
+            ours, theirs = ([getattr(row, part) for row in found[each]] for each in (ORDERS[-1], name))
+            print(f"{ORDERS[-1]} less {name}, {part}: {_said(paired(ours, theirs))}")
+    print(json.dumps(found))
+
+
+def _said(each: Interval | Paired) -> str:
+    return f"{each.mean:.3f} [{each.low:.3f}, {each.high:.3f}]"
+
+
+if __name__ == "__main__":
+    main()

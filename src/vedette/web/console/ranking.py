@@ -1,0 +1,132 @@
+"""The console's page on ranking that learns: what is tried, what became of it, and whether it does any good."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from vedette.learn.guarding import FEWEST_PEOPLE, Arm
+from vedette.web.console.explain import explained_at
+from vedette.web.console.rank_ports import Promoted, RankingTold
+from vedette.web.console.refresh_said import per_cent
+from vedette.web.console.shell import Shell
+from vedette.web.console.tables import Column, Table
+from vedette.web.ports import Search
+from vedette.web.words import THIN
+
+__all__ = ["fate_of", "give_or_take", "ranking_routes", "verdict"]
+
+# So many looks tell something of a page, and so much better or worse than any other is worth a word.
+ENOUGH_LOOKS = 5.0
+BETTER, WORSE = 1.2, 0.8
+
+
+def fate_of(page: Promoted, general: float) -> str:
+    """What became of a page that was tried.
+
+    >>> fate_of(Promoted("u", 0.0, 9, 5, 8.0, 12.0, 0.5), 0.2), fate_of(Promoted("u", 0.0, 9, 0, 0.0, 1.0, 0.2), 0.2)
+    ('liked', 'too few looks yet')
+    """
+    if page.looks < ENOUGH_LOOKS or general <= 0:
+        return "too few looks yet"
+    ratio = page.expected / general
+    return "liked" if ratio >= BETTER else "not liked" if ratio <= WORSE else "like others"
+
+
+def give_or_take(arm: Arm) -> str:
+    """Quality per click of a group with the ends of its 95 % interval; a dash before there is any.
+
+    >>> give_or_take(Arm(50, 90, 0.62, 0.05)), give_or_take(Arm(0, 0, 0.0, math.inf))
+    ('0.62 (0.57 to 0.67)', '—')
+    """
+    if not arm.clicks:
+        return "\N{EM DASH}"
+    if not math.isfinite(arm.give_or_take):
+        return f"{arm.quality:.2f}"
+    low, high = max(arm.quality - arm.give_or_take, 0.0), min(arm.quality + arm.give_or_take, 1.0)
+    return f"{arm.quality:.2f} ({low:.2f} to {high:.2f})"
+
+
+def verdict(told: RankingTold) -> str:
+    """Whether what was learned does any good, no surer than the numbers are."""
+    if not told.is_enough or not math.isfinite(told.difference_give_or_take):
+        fewest = min(told.learned.people, told.plain.people)
+        return f"It is too early to say: {FEWEST_PEOPLE} people of each group must have clicked, and it is {fewest}."
+    low, high = (told.difference + sign * told.difference_give_or_take for sign in (-1, 1))
+    ends = f"the difference lies between {low:+.2f} and {high:+.2f} with 95{THIN}%"
+    if low > 0:
+        return f"Clicks are worth more with what was learned: {ends}."
+    if high < 0:
+        return f"Clicks are worth less with what was learned: {ends}. A guard ends it when that is beyond doubt."
+    return f"No difference can be told so far: {ends}."
+
+
+class Line(NamedTuple):
+    """A page that was tried, and what became of it in words."""
+
+    page: Promoted
+    fate: str
+
+
+_PROMOTED: Table[Line] = Table(
+    (
+        Column("page", "Page", lambda row: row.page.url),
+        Column("since", "First tried", lambda row: row.page.first_s, is_number=True),
+        Column("shown", "Shown to be tried", lambda row: row.page.shown, is_number=True),
+        Column("clicks", "Opened then", lambda row: row.page.clicks, is_number=True),
+        Column("looks", "Looks in all", lambda row: round(row.page.looks, 1), is_number=True),
+        Column("likes", "Likes in all", lambda row: round(row.page.likes, 1), is_number=True),
+        Column("expected", "Expected", lambda row: round(row.page.expected, 4), is_number=True),
+        Column("fate", "What became of it", lambda row: row.fate),
+    ),
+    by="-shown",
+    key="promoted",
+    rows=20,
+)
+
+
+def ranking_routes(shell: Shell, search: Search) -> list[Route]:
+    """The page."""
+    return [Route("/ranking", _Ranking(shell, search).ranking)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """The handler, with what it needs."""
+
+    shell: Shell
+    search: Search
+
+    async def ranking(self, request: Request) -> Response:
+        """How ranking stands; the table is a file, too."""
+        asked: Callable[[], RankingTold | None] = getattr(self.search, "ranking", _nothing_told)
+        found = await run_in_threadpool(asked)
+        told = found or RankingTold()
+        lines = [Line(page, fate_of(page, told.general)) for page in told.promoted]
+        if _PROMOTED.wants_csv(request):
+            return _PROMOTED.csv(request, lines, "tried-pages")
+        return self.shell.page(
+            "ranking.html",
+            request,
+            here="ranking",
+            title="Ranking",
+            told=told,
+            was_told=found is not None,
+            is_guarded=told.guard.holds(self.shell.now_s()),
+            verdict=verdict(told),
+            arms=[("With what was learned", told.learned), ("Without", told.plain)],
+            seen=_PROMOTED.seen(request, lines),
+            give_or_take=give_or_take,
+            per_cent=per_cent,
+            explained_at=explained_at,
+        )
+
+
+def _nothing_told() -> RankingTold | None:
+    """Of a search that knows nothing of learning."""
+    return None

@@ -1,0 +1,95 @@
+"""The console on ranking that learns: what it says, how sure it is, and when it says that a guard holds."""
+
+import math
+
+import pytest
+from tests.web.small_operator import Console, signed_in
+from tests.web.small_search import NOW_S, SmallSearch
+
+from vedette.learn.guarding import Arm, Guarded
+from vedette.web.console.rank_ports import Promoted, RankingTold
+from vedette.web.console.ranking import verdict
+from vedette.web.words import THIN
+
+GOOD = Promoted("https://docs.example.org/new", NOW_S - 7200, 40, 12, 9.0, 21.0, 0.41)
+BAD = Promoted("https://docs.example.org/poor", NOW_S - 7200, 30, 1, 0.0, 18.0, 0.05)
+TOLD = RankingTold(
+    NOW_S - 60,
+    is_learned=True,
+    searches=900,
+    clicks=700,
+    results=9000,
+    tried=450,
+    trying=300,
+    general=0.15,
+    examined=(1.0, 0.6, 0.4),
+    taken_off=(("same visitor", 12.4), ("same address", 3.0)),
+    learned=Arm(400, 600, 0.64, 0.03),
+    plain=Arm(50, 70, 0.60, 0.09),
+    difference=0.04,
+    difference_give_or_take=0.095,
+    is_enough=True,
+    promoted=(GOOD, BAD),
+)
+
+
+def page(monkeypatch: pytest.MonkeyPatch, told: RankingTold | None, query: str = "") -> str:
+    """The page where this was told."""
+    monkeypatch.setattr(SmallSearch, "ranking", lambda _: told, raising=False)
+    answer = signed_in().client.get(f"/console/ranking{query}")
+    assert answer.status_code == 200
+    return str(answer.text).replace(THIN, " ")
+
+
+def test_shares_groups_and_pages_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was tried, what became of it, both groups with their intervals, and what caps took off."""
+    text = page(monkeypatch, TOLD)
+    for words in ("5 %", "0.64 (0.61 to 0.67)", "0.60 (0.51 to 0.69)", GOOD.url, "not liked", "12 of the same visitor"):
+        assert words in text
+    assert "No difference can be told so far" in text
+
+
+def test_a_guard_that_holds_is_said_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With why and until when; when it is over nothing is said of it."""
+    guard = Guarded(NOW_S + 86_400, 0.0, "quality per click fell from 0.60 to 0.40")
+    assert "safe order: quality per click fell from 0.60 to 0.40" in page(monkeypatch, TOLD._replace(guard=guard))
+    assert "safe order" not in page(monkeypatch, TOLD._replace(guard=guard._replace(until_s=NOW_S - 1)))
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (None, "Nobody has opened a result yet"),
+        (RankingTold(searches=9, clicks=4), "too little to learn from"),
+        (TOLD._replace(is_on=False), "switched off"),
+        (TOLD._replace(promoted=()), "None so far"),
+    ],
+)
+def test_what_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch, told: RankingTold | None, words: str) -> None:
+    """Each state has its words."""
+    assert words in page(monkeypatch, told)
+
+
+def test_a_search_that_knows_nothing_of_it_has_a_page() -> None:
+    """The page is there wherever the console is."""
+    assert signed_in().client.get("/console/ranking").status_code == 200
+
+
+def test_nobody_else_sees_it() -> None:
+    """Without a session one is led to sign in."""
+    assert Console().client.get("/console/ranking").status_code in {303, 401, 403}
+
+
+def test_verdicts_are_no_surer_than_the_numbers() -> None:
+    """Better, worse, and unknown, by the interval of the difference."""
+    assert "worth more" in verdict(TOLD._replace(difference=0.2))
+    assert "worth less" in verdict(TOLD._replace(difference=-0.2))
+    assert "too early" in verdict(TOLD._replace(is_enough=False))
+    assert "too early" in verdict(TOLD._replace(difference_give_or_take=math.inf))
+
+
+def test_tried_pages_can_be_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a file, sorted and filtered as asked."""
+    text = page(monkeypatch, TOLD, "?csv=promoted&promoted-filter=poor")
+    assert BAD.url in text
+    assert GOOD.url not in text

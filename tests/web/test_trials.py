@@ -1,0 +1,88 @@
+"""Who is shown what was learned, and how many unproven results a person gets."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.web.small_search import HeldLog, recording_to
+
+from vedette.ring.learned_order import ANYBODY, Asker
+from vedette.serve.rank.reordering import POLICY, UNPROVEN
+from vedette.serve.slate import Result, Slate, Snippet, Wish
+from vedette.web.trials import MOST_A_DAY, Trials, asker_now, asking
+from vedette.web.visits import Visit
+
+MARKS = st.binary(min_size=8, max_size=8).map(bytes.hex)
+MARK = "00000000000000ff"
+
+
+def slate(note: str = "", **about: object) -> Slate:
+    """One result with a note."""
+    result = Result(7, "http://a.org/", "A", Snippet(), "a.org", "html", "en", 0.0, 0.0, None, 1.0, note=note)
+    return Slate(Wish("kites"), 1, (result._replace(**about),))  # type: ignore[arg-type]
+
+
+@given(MARKS)
+def test_a_visitor_stays_in_one_group(mark: str) -> None:
+    """The same mark has the same group and the same lots, whatever it was shown meanwhile."""
+    trials = Trials(most=2)
+    first = trials.asker(mark)
+    trials.saw(mark, slate(UNPROVEN))
+    assert trials.asker(mark)[:1] == first[:1]
+    assert trials.asker(mark).seed == first.seed
+
+
+def test_about_one_in_ten_is_held_against() -> None:
+    """The group without anything learned is small, and there."""
+    learned = [Trials().asker(f"{number * 2654435761:016x}").is_learned for number in range(2000)]
+    assert 0.85 < sum(learned) / len(learned) < 0.95
+
+
+def test_a_person_is_shown_so_many_and_no_more() -> None:
+    """After a day's share nothing is tried on the same person; others have theirs."""
+    trials = Trials(most=2)
+    for _ in range(MOST_A_DAY - 1):
+        trials.saw(MARK, slate(UNPROVEN))
+    assert trials.asker(MARK).unproven == 1
+    trials.saw(MARK, slate(UNPROVEN))
+    assert trials.asker(MARK).unproven == 0
+    assert trials.asker("00000000000000fe").unproven == 2
+
+
+def test_the_first_place_is_the_operators() -> None:
+    """Closed unless the operator opens it."""
+    assert Trials(most=2).asker(MARK).first == 2
+    assert Trials(most=2, first_place=True).asker(MARK).first == 1
+
+
+def test_programs_try_nothing_and_off_is_off() -> None:
+    """Who may be no person teaches nothing; where learning is off nobody gets anything learned."""
+    assert Trials(most=2).asker(MARK, "says it is a program").unproven == 0
+    assert not Trials(most=2, is_on=False).asker(MARK).is_learned
+    assert not Trials(most=2, is_on=False).asker("").is_learned
+
+
+def test_an_asker_is_known_within_and_nowhere_else() -> None:
+    """What travels with a request ends with it."""
+    with asking(Asker(unproven=1)):
+        assert asker_now().unproven == 1
+    assert asker_now() == ANYBODY
+
+
+def test_the_record_says_what_ranked() -> None:
+    """Where quality counted, the slate names the policy that did it; reasons and propensities are kept."""
+    log = HeldLog()
+    recording = recording_to(log)
+    tried = slate(UNPROVEN, features=(("quality", 0.0),), propensity=0.25)
+    for each in (slate(), tried):
+        recording.shown(each, Visit("192.0.2.1", "B"), "page", 1.0)
+    plain, learned = log.slates
+    assert plain.policy != learned.policy == POLICY
+    assert (learned.results[0].propensity, learned.results[0].reason) == (0.25, UNPROVEN)
+
+
+def test_browsers_of_one_address_share_half_a_mark() -> None:
+    """So that caps hold for an address, while no address is kept; who is known by name has a mark of the name."""
+    mark = recording_to(HeldLog()).mark
+    one, two, far = (mark(Visit(*who)) for who in (("192.0.2.1", "A"), ("192.0.2.1", "B"), ("198.51.100.9", "A")))
+    assert one[:8] == two[:8] != far[:8]
+    assert len({one, two, far}) == 3
+    assert mark(Visit("192.0.2.1", "A", "key:x"))[:8] != one[:8]
