@@ -237,7 +237,8 @@ def test_kill_9_between_click_and_charge(tmp_path: Path) -> None:
 def test_sixteen_on_the_last_cent(tmp_path: Path) -> None:
     """Each with a connection of its own, all at once: what is shown and charged is exactly what the budget has."""
     LedgerBook(tmp_path).close()
-    gate, charged = Barrier(16), []
+    gate = Barrier(16)
+    charged: list[Decimal] = []
 
     def client(number: int) -> None:
         with closing(LedgerBook(tmp_path)) as book:

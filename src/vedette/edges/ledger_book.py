@@ -21,7 +21,17 @@ from vedette.errors import StoreCorrupt
 from vedette.serve.sponsor.clicks import USUAL, Click, ClickRules, Objection, objection
 from vedette.serve.sponsor.ledger import Balance, Entry, Kind, balances
 
-__all__ = ["Asked", "Clicked", "Clicking", "LedgerBook", "Losing", "Offered", "Showing", "kept_entries"]
+__all__ = [
+    "Asked",
+    "Clicked",
+    "Clicking",
+    "LedgerBook",
+    "Losing",
+    "Offered",
+    "Showing",
+    "kept_entries",
+    "showing_of_row",
+]
 
 # What is let go with one showing; more waits for the next.
 MOST_LET_GO = 500
@@ -222,7 +232,7 @@ class LedgerBook:
     def _let_go(self, at_s: float, latest_s: float) -> None:
         sql = f"SELECT {_SHOWING} FROM showing WHERE closed = '' AND at_s < ? ORDER BY at_s LIMIT ?"  # noqa: S608 - our columns
         for row in self._db.execute(sql, (at_s - latest_s, MOST_LET_GO)).fetchall():
-            self._closed(_showing(row), Kind.LET_GO, at_s)
+            self._closed(showing_of_row(row), Kind.LET_GO, at_s)
 
     def _enter(self, entry: Entry) -> None:
         """Write an entry, and what follows from it."""
@@ -291,9 +301,10 @@ def _kept(db: sqlite3.Connection) -> Iterator[tuple[str, str, Balance]]:
 
 def _showing_of(db: sqlite3.Connection, token: str) -> Showing | None:
     row = db.execute(f"SELECT {_SHOWING} FROM showing WHERE token = ?", (token,)).fetchone()  # noqa: S608 - our columns
-    return _showing(row) if row else None
+    return showing_of_row(row) if row else None
 
 
-def _showing(row: Sequence[object]) -> Showing:
+def showing_of_row(row: Sequence[object]) -> Showing:
+    """The showing that a row keeps."""
     made = Showing(*row)  # type: ignore[arg-type]  # as the table has them
     return made._replace(day=date.fromisoformat(str(made.day)), price=Decimal(str(made.price)))

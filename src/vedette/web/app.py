@@ -36,12 +36,13 @@ from vedette.web.push_routes import push_routes
 from vedette.web.reference import reference_route
 from vedette.web.signin import signin_route
 from vedette.web.slates import Recording, not_recording
+from vedette.web.sponsored import NOTHING_SPONSORED, Sponsored, sponsored_route
 from vedette.web.write_api import write_routes
 
 __all__ = ["make_app"]
 
 
-def make_app(
+def make_app(  # noqa: PLR0913, PLR0917 - one for each thing that is served
     search: Search,
     serve: Serve,
     look: Look,
@@ -50,11 +51,12 @@ def make_app(
     recording: Recording | None = None,
     console: ConsoleParts | None = None,
     news: NewPages = NO_NEW_PAGES,
+    sponsored: Sponsored = NOTHING_SPONSORED,
 ) -> Starlette:
     """Everything that is served. ``keys`` is asked anew for each request, so a revoked key ends at once.
 
     ``recording`` writes searches down; without it nothing is. Without ``console`` there is none. ``news`` has the new
-    pages.
+    pages, ``sponsored`` what is shown beside results; without it nothing is.
     """
     metrics = Metrics()
     recorded = (recording or not_recording()).counted_by(metrics)
@@ -64,7 +66,8 @@ def make_app(
     description = described(look.name, look.address, __version__)
     app = Starlette(
         routes=[
-            *page_routes(timed, look, recorded),
+            *page_routes(timed, look, recorded, sponsored),
+            *([sponsored_route(sponsored, look)] if sponsored is not NOTHING_SPONSORED else ()),
             *api_routes(timed, recorded),
             *new_routes(news, look, search.now_s),
             events_route(recorded),

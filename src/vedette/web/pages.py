@@ -17,6 +17,7 @@ from vedette.web.look import Look
 from vedette.web.ports import Overview, Search
 from vedette.web.rendering import page, problem_page, rendered, theme_of
 from vedette.web.slates import Recording, not_recording
+from vedette.web.sponsored import NOTHING_SPONSORED, Sponsored
 from vedette.web.statics import static_routes
 from vedette.web.visits import visit_of
 from vedette.web.why import rows_of
@@ -32,9 +33,11 @@ NO_COPY = (
 )
 
 
-def page_routes(search: Search, look: Look, recording: Recording | None = None) -> list[Route]:
+def page_routes(
+    search: Search, look: Look, recording: Recording | None = None, sponsored: Sponsored = NOTHING_SPONSORED
+) -> list[Route]:
     """Every page and file that people see. ``request.state.allowed`` says which private sites the reader may see."""
-    pages = _Pages(search, look, recording or not_recording())
+    pages = _Pages(search, look, recording or not_recording(), sponsored)
     return [
         Route("/", pages.start),
         Route("/search", pages.results),
@@ -55,6 +58,7 @@ class _Pages:
     search: Search
     look: Look
     recording: Recording
+    sponsored: Sponsored
 
     async def start(self, asked: Request) -> Response:
         """The first page: a field, and how much can be found."""
@@ -83,6 +87,8 @@ class _Pages:
             slate=slate,
             took_ms=max(1, round(took_ms)),
             token=token,
+            # Beside the results, never among them, and only where people begin.
+            ads=self.sponsored.ads(view.query, visit_of(asked)) if view.page == 1 else (),
             known=known,
             choices=choices(view, known),
             numbers=window(view.page, slate.total, len(slate.results)),
