@@ -163,7 +163,7 @@ def test_what_was_learned_orders_ads(tmp_path: Path) -> None:
     clock = Clock()
     market(tmp_path, (ad("dull", "0.50"), "900.00"), (ad("good", "0.50"), "900.00"))
     here = sponsor(tmp_path, clock)
-    for turn in range(60):
+    for turn in range(25):
         for shown in here.shown("red shoes", PERSON):
             clock.now_s += 1
             if "good" in shown.title:

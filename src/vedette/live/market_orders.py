@@ -66,7 +66,7 @@ class _Market:
         """Of a key that is good now; who has its secret sees the reports."""
         keys = {key.name: key.digest for key in self._state.book.reader_keys() if key.revoked_s is None}
         if name not in keys:
-            raise UsageError(f'there is no key "{name}": "vedette keys new {name}" makes one')
+            raise UsageError(f'there is no key "{name}": "vedette keys create {name}" makes one')
         return keys[name]
 
     def _drop_advertiser(self, order: DropAdvertiser) -> Came:

@@ -3,6 +3,7 @@
 import os
 
 from vedette.edges.slate_log import SlateLog, day_salt
+from vedette.live.market_desk import FolderMarketDesk
 from vedette.live.new_pages import FolderNewPages
 from vedette.live.operating import FolderOperator
 from vedette.live.push_desk import FolderPush
@@ -53,6 +54,7 @@ def run_server(settings: LiveSettings) -> int:
         reports=FolderReports(folder),
         watches=FolderWatchDesk(settings),
         push=FolderPush(folder, serve.public_url),
+        market=FolderMarketDesk(folder, terms_of(serve).zone) if serve.sponsored else None,
     )
 
     def keys() -> list[Key]:

@@ -24,6 +24,7 @@ from vedette.web.gate import Gate, Rules, told_refusal
 from vedette.web.keys import Key
 from vedette.web.limits import Limits
 from vedette.web.look import Look
+from vedette.web.market_api import market_routes, with_market
 from vedette.web.mcp_endpoint import mcp_route
 from vedette.web.metrics import Metrics, TimedSearch
 from vedette.web.new_pages import new_routes
@@ -64,11 +65,15 @@ def make_app(  # noqa: PLR0913, PLR0917 - one for each thing that is served
     timed = TimedSearch(search, metrics)
     rules = Rules(access, Limits(clock), metrics, search.sites, look)
     description = described(look.name, look.address, __version__)
+    market = console.market if console else None
+    if market:
+        description = with_market(description)
     app = Starlette(
         routes=[
             *page_routes(timed, look, recorded, sponsored),
             *([sponsored_route(sponsored, look)] if sponsored is not NOTHING_SPONSORED else ()),
             *api_routes(timed, recorded),
+            *(market_routes(market) if market else ()),
             *new_routes(news, look, search.now_s),
             events_route(recorded),
             *write_routes(console.operator if console else None, (console.watches if console else NO_WATCHES).refusal),
