@@ -14,7 +14,7 @@ from tests.live.sponsored_folder import BROWSER, SECRET, SERVE, ad, app, market,
 from vedette.edges.ledger_book import Showing
 from vedette.edges.ledger_view import LedgerView
 from vedette.serve.sponsor.clicks import Objection
-from vedette.web.market_orders import JudgeAd, PauseCampaign
+from vedette.web.market_orders import JudgeAd, KeepAd, PauseCampaign
 from vedette.web.slate_tokens import Issued, token_of
 from vedette.web.visits import Visit
 
@@ -97,6 +97,20 @@ def test_a_click_on_what_was_taken_back_leads_nowhere(tmp_path: Path) -> None:
     answer = client.get(href)
     assert (answer.status_code, Objection.OFF_TARGET.value[3:] in answer.text) == (410, True)
     assert [one.said for one in latest(tmp_path)] == [Objection.OFF_TARGET]
+
+
+def test_nobody_is_led_to_a_private_address_or_charged_for_it(tmp_path: Path) -> None:
+    """Not even where a fault let such an ad into the state: it is not shown, and one that was leads nowhere."""
+    clock = Clock()
+    market(tmp_path, (ad("high", "2.00"), "9.00"))
+    client = browser(tmp_path, clock)
+    (href,) = _HREF.findall(client.get("/search?q=red+shoes").text)
+    ordered(tmp_path, KeepAd(ad("high", "2.00")._replace(id=1, url="http://10.0.0.1/")), JudgeAd(1, "approved"))
+    clock.now_s += 5
+    answer = client.get(href)
+    assert (answer.status_code, "10.0.0.1 is a private address" in answer.text) == (410, True)
+    assert [one.closed for one in latest(tmp_path)] == ["refused"]
+    assert "<aside" not in client.get("/search?q=red+shoes").text
 
 
 def test_forged_and_foreign_tokens_are_refused_with_a_reason(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from vedette.serve.sponsor.placing import Placement, place
 from vedette.serve.sponsor.policies.believed import Believed, Memory
 from vedette.serve.sponsor.slots import FIRST_FACTORS
 from vedette.serve.sponsor.stall import Found, Running, Stall
+from vedette.web.market_text import landing_refusal
 from vedette.web.sponsor_ports import Landing, ShownAd
 from vedette.web.visits import Visit, mark_of
 
@@ -174,8 +175,10 @@ class FolderSponsor:
         clicked = self._ledger().click(token, Clicking(now_s, mark, bool(visit.doubt), runs), RULES)
         why = clicked.objection.value if clicked.objection else ""
         ad = self._ads.get(showing.ad)
+        if ad and runs:
+            return Landing(ad.url, why)
         # Who comes again after it was taken back is told so, whatever else is wrong with the click.
-        return Landing(ad.url, why) if ad and runs else Landing(refused=Objection.OFF_TARGET.value)
+        return Landing(refused=(landing_refusal(ad.url) if ad else "") or Objection.OFF_TARGET.value)
 
     # looking
 
@@ -193,7 +196,11 @@ class FolderSponsor:
             [
                 _running(ad, campaigns[ad.campaign].most)
                 for ad in ads
-                if ad.standing == "approved" and ad.campaign in campaigns and campaigns[ad.campaign].runs_on(day)
+                if ad.standing == "approved"
+                and ad.campaign in campaigns
+                and campaigns[ad.campaign].runs_on(day)
+                # It was read strictly when it was submitted; nobody pays for what a fault of ours let through.
+                and not landing_refusal(ad.url)
             ]
         )
         bound = {payer: int(balance.bound * 100) for payer, balance in self._view.balances(day).items()}
