@@ -47,14 +47,14 @@ from vedette.learn.record import Event, Shown, SlateRecord
 from vedette.learn.reputations import taught_by
 from vedette.live.learning import reputation_of
 from vedette.live.shelf import LiveShelf
-from vedette.ring.learned_order import Asker, group_number, learned_order
+from vedette.ring.learned_order import group_number, learned_order
 from vedette.ring.ports_search import Signals
 from vedette.ring.search import Searcher
 from vedette.ring.weighing import ALL_FEATURES, Weighed
 from vedette.serve.rank.promote.prospects import MOST_AWARE, MOST_LIKES
 from vedette.serve.rank.reordering import MOST_POINTS, POINTS
 from vedette.serve.rank.reputation import Reputation, pair_keys
-from vedette.serve.slate import Result, Wish
+from vedette.serve.slate import Audience, Result, Wish
 from vedette.words import words_of
 
 ORDERS = ("relevance", "popularity", "learned", "default")
@@ -180,17 +180,17 @@ class Run:
         before, after = (float(np.mean(part)) for part in parts)
         return Told(float(np.mean(waits)), len(self.reached) / len(self.queries), before, after)
 
-    def _order(self, query: Query, day: float, asker: Asker) -> Ints:
+    def _order(self, query: Query, day: float, audience: Audience) -> Ints:
         rows = np.arange(len(query.results))
         if day < self.born:
             rows = rows[rows != query.newborn]
-        return learned_order(rows, query.weighed, query.words, self.reputation, asker).rows
+        return learned_order(rows, query.weighed, query.words, self.reputation, audience).rows
 
     def _search(self, day: float, number: int, rng: np.random.Generator) -> None:
         query = self.queries[int(rng.choice(len(self.queries), p=zipf(len(self.queries), 0.8)))]
         person, reading = int(rng.integers(1 << 62)), np.random.default_rng(rng.integers(1 << 62))
-        asker = Asker(unproven=2 if self.name == "default" else 0, seed=person)
-        rows = self._order(query, day, asker)[:SHOWN].tolist()
+        audience = Audience(unproven=2 if self.name == "default" else 0, seed=person)
+        rows = self._order(query, day, audience)[:SHOWN].tolist()
         hits = [query.results[row] for row in rows]
         appeals = [appeal(HABITS, self.seed, query.words, Hit(hit.id, hit.url, hit.title)) for hit in hits]
         done = read(appeals, HABITS.perseverance, reading)
@@ -233,7 +233,7 @@ class Run:
         """Note which newborn pages stand among the first three where nothing is tried."""
         for query in self.queries:
             if day >= self.born and query.words not in self.reached:
-                rows = self._order(query, day, Asker())[:TOP].tolist()
+                rows = self._order(query, day, Audience())[:TOP].tolist()
                 if query.newborn in rows:
                     self.reached[query.words] = day - self.born
 
@@ -266,7 +266,7 @@ def _cpu_ms() -> float:
     times = []
     for seed in range(200):
         began = process_time()
-        learned_order(np.arange(MANY), weighed, "kites", known, Asker(unproven=2, seed=seed))
+        learned_order(np.arange(MANY), weighed, "kites", known, Audience(unproven=2, seed=seed))
         times.append(1000 * (process_time() - began))
     return median(times)
 

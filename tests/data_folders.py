@@ -11,6 +11,7 @@ import xxhash
 
 from vedette.edges.book import SiteRow
 from vedette.edges.find_book import WatchRow
+from vedette.edges.market_book import AdRow, AdvertiserRow, CampaignRow, MarketBook
 from vedette.edges.operator_book import Action
 from vedette.edges.search_book import KeyRow, RuleRow
 from vedette.edges.state import State, hold, open_state
@@ -48,6 +49,16 @@ REMEMBERED = Remembered(1, NOW_S, 120, None, before_s=NOW_S - DAY_S, gain=0.25, 
 FIND = Find(2, 1, "feed", 1)
 FIRST_CRAWL = FirstCrawl(0, 12345, NOW_S - DAY_S, over=True)
 WATCH = WatchRow("harbour", "0123456789abcdef", HOST, "grüße", "https://hooks.example.org/new", "ann", NOW_S)
+ADVERTISER = AdvertiserRow("ann", "wiki", "00" * 32, NOW_S)
+CAMPAIGN = CampaignRow("spring", "ann", "5.00", "2027-01-01", "", paused=True, added_s=NOW_S)
+AD = AdRow(
+    *(1, "spring", "Grüße zum Frühling", "Karten, heute noch", "https://cards.example.org/"),
+    targets=(("exact", "grusse"), ("broad", "karten kaufen")),
+    negatives=("gratis",),
+    bid="0.40",
+    standing="approved",
+    added_s=NOW_S,
+)
 GROUP = (f"https://{HOST}/", b"mark" + bytes(80))
 
 
@@ -155,3 +166,7 @@ def write_sample(folder: Path) -> None:
         book.keep_finds([FIND])
         book.keep_first_crawls([FIRST_CRAWL])
         book.keep_watch(WATCH)
+        market = MarketBook(state.db)
+        market.keep_advertiser(ADVERTISER)
+        market.keep_campaign(CAMPAIGN)
+        market.keep_ad(AD)

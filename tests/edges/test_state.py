@@ -14,7 +14,10 @@ from pathlib import Path
 
 import pytest
 from tests.data_folders import (
+    AD,
+    ADVERTISER,
     BODIES,
+    CAMPAIGN,
     CONTENT,
     FIND,
     FIRST_CRAWL,
@@ -33,6 +36,7 @@ from tests.data_folders import (
 )
 
 from vedette.edges.book import SiteRow
+from vedette.edges.market_book import MarketBook
 from vedette.edges.state import FORMAT, database_said_plainly, hold, open_state, read_state
 from vedette.edges.warc import ASIDE
 from vedette.edges.warc import Place as Stood
@@ -154,6 +158,9 @@ def test_the_kept_samples_can_be_opened(number: int, contents: dict[int, Kept], 
         assert state.book.watches() == ([WATCH] if number >= 7 else [])
         assert state.book.finds([2]) == ({2: FIND} if number >= 7 else {})
         assert state.book.first_crawls() == ([FIRST_CRAWL] if number >= 7 else [])
+        market = MarketBook(state.db)
+        found = [*market.advertisers(), *market.campaigns(), *market.ads()]
+        assert found == ([ADVERTISER, CAMPAIGN, AD] if number >= 8 else [])
 
 
 def test_a_format_is_not_changed_unnoticed(folder: Path) -> None:

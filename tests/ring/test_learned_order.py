@@ -5,15 +5,15 @@ import pytest
 from tests.ring.shelves import NOW_S, Leaf, TestShelf
 from tests.serve.test_reordering import reputation
 
-from vedette.ring.learned_order import ANYBODY, Asker, group_number
+from vedette.ring.learned_order import group_number
 from vedette.ring.search import Searcher
 from vedette.serve.rank.reordering import UNPROVEN
 from vedette.serve.rank.reputation import Reputation
 from vedette.serve.rank.rules import NO_RULES, PINNED, Rules, read_rules
-from vedette.serve.slate import Slate, Wish
+from vedette.serve.slate import ANYBODY, Audience, Slate, Wish
 
 LEAVES = [Leaf(f"http://h{n % 7}.org/{n}", f"Kites {n}", f"kites and other birds {n}") for n in range(1, 15)]
-TRYING = Asker(unproven=2, seed=5)
+TRYING = Audience(unproven=2, seed=5)
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +29,14 @@ def asked_for(known: Reputation, query: str, views: float = 100.0) -> Reputation
 
 
 def slate(
-    shelf: TestShelf, known: Reputation | None, asker: Asker = ANYBODY, query: str = "birds", rules: Rules = NO_RULES
+    shelf: TestShelf,
+    known: Reputation | None,
+    audience: Audience = ANYBODY,
+    query: str = "birds",
+    rules: Rules = NO_RULES,
 ) -> Slate:
     """What is shown."""
-    return Searcher(shelf, rules, known).search(Wish(query), NOW_S, asker)
+    return Searcher(shelf, rules, known).search(Wish(query, audience=audience), NOW_S)
 
 
 def test_a_liked_page_comes_first_and_says_why(shelf: TestShelf) -> None:
@@ -49,7 +53,7 @@ def test_a_liked_page_comes_first_and_says_why(shelf: TestShelf) -> None:
 def test_whoever_is_compared_with_gets_relevance(shelf: TestShelf) -> None:
     """For readers of the other group, and without anything learned, a slate is what it was."""
     known = reputation({14: (90.0, 100.0)})
-    assert slate(shelf, known, Asker(is_learned=False, unproven=2)) == slate(shelf, None)
+    assert slate(shelf, known, Audience(is_learned=False, unproven=2)).results == slate(shelf, None).results
 
 
 def test_unproven_pages_are_tried_and_say_so(shelf: TestShelf) -> None:

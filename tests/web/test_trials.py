@@ -4,10 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.web.small_search import HeldLog, recording_to
 
-from vedette.ring.learned_order import ANYBODY, Asker
 from vedette.serve.rank.reordering import POLICY, UNPROVEN
 from vedette.serve.slate import Result, Slate, Snippet, Wish
-from vedette.web.trials import MOST_A_DAY, Trials, asker_now, asking
+from vedette.web.trials import MOST_A_DAY, Trials
 from vedette.web.visits import Visit
 
 MARKS = st.binary(min_size=8, max_size=8).map(bytes.hex)
@@ -24,15 +23,15 @@ def slate(note: str = "", **about: object) -> Slate:
 def test_a_visitor_stays_in_one_group(mark: str) -> None:
     """The same mark has the same group and the same lots, whatever it was shown meanwhile."""
     trials = Trials(most=2)
-    first = trials.asker(mark)
+    first = trials.audience(mark)
     trials.saw(mark, slate(UNPROVEN))
-    assert trials.asker(mark)[:1] == first[:1]
-    assert trials.asker(mark).seed == first.seed
+    assert trials.audience(mark)[:1] == first[:1]
+    assert trials.audience(mark).seed == first.seed
 
 
 def test_about_one_in_ten_is_held_against() -> None:
     """The group without anything learned is small, and there."""
-    learned = [Trials().asker(f"{number * 2654435761:016x}").is_learned for number in range(2000)]
+    learned = [Trials().audience(f"{number * 2654435761:016x}").is_learned for number in range(2000)]
     assert 0.85 < sum(learned) / len(learned) < 0.95
 
 
@@ -41,30 +40,23 @@ def test_a_person_is_shown_so_many_and_no_more() -> None:
     trials = Trials(most=2)
     for _ in range(MOST_A_DAY - 1):
         trials.saw(MARK, slate(UNPROVEN))
-    assert trials.asker(MARK).unproven == 1
+    assert trials.audience(MARK).unproven == 1
     trials.saw(MARK, slate(UNPROVEN))
-    assert trials.asker(MARK).unproven == 0
-    assert trials.asker("00000000000000fe").unproven == 2
+    assert trials.audience(MARK).unproven == 0
+    assert trials.audience("00000000000000fe").unproven == 2
 
 
 def test_the_first_place_is_the_operators() -> None:
     """Closed unless the operator opens it."""
-    assert Trials(most=2).asker(MARK).first == 2
-    assert Trials(most=2, first_place=True).asker(MARK).first == 1
+    assert Trials(most=2).audience(MARK).first == 2
+    assert Trials(most=2, first_place=True).audience(MARK).first == 1
 
 
 def test_programs_try_nothing_and_off_is_off() -> None:
     """Who may be no person teaches nothing; where learning is off nobody gets anything learned."""
-    assert Trials(most=2).asker(MARK, "says it is a program").unproven == 0
-    assert not Trials(most=2, is_on=False).asker(MARK).is_learned
-    assert not Trials(most=2, is_on=False).asker("").is_learned
-
-
-def test_an_asker_is_known_within_and_nowhere_else() -> None:
-    """What travels with a request ends with it."""
-    with asking(Asker(unproven=1)):
-        assert asker_now().unproven == 1
-    assert asker_now() == ANYBODY
+    assert Trials(most=2).audience(MARK, "says it is a program").unproven == 0
+    assert not Trials(most=2, is_on=False).audience(MARK).is_learned
+    assert not Trials(most=2, is_on=False).audience("").is_learned
 
 
 def test_the_record_says_what_ranked() -> None:

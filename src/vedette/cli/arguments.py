@@ -26,6 +26,7 @@ from vedette.cli import (
     search,
     set_,
     sites,
+    sponsor,
     status,
     token,
     up,
@@ -69,7 +70,7 @@ def _parser() -> Parser:
     verbs = parser.add_subparsers(metavar="VERB", parser_class=Parser)
     for verb in (up, crawl, fetch, search, sites, keys, rules, set_, queries, forget, token, status, explain, demo):
         verb.add(verbs)
-    for verb in (new, watch, lab, export, import_, reindex, backup, restore):
+    for verb in (new, watch, sponsor, lab, export, import_, reindex, backup, restore):
         verb.add(verbs)
     return parser
 

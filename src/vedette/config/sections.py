@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from vedette.config.kinds import Count, Duration, Folder, Kind, Networks, OneOf, Rate, RateKind, Size, Text, Texts
+from vedette.config.market_kinds import Amount, Zone
 from vedette.config.switch import Switch
 from vedette.ring.refresh_names import POLICIES, PREFERRED
 
@@ -283,4 +284,21 @@ class Serve:
             Networks(_FILE, 'write a list of IP addresses or networks, such as ["10.1.2.3", "192.168.0.0/16"]'),
             "to which private addresses or networks webhooks of [watches](watching.md) may go; public ones always may",
         ),
+    )
+    sponsored: bool = field(
+        default=False,
+        metadata=says(
+            "sponsored", Switch(), "whether [sponsored results](sponsored.md) are shown, in a frame of their own"
+        ),
+    )
+    sponsored_slots: int = field(
+        default=2, metadata=says("sponsored_slots", Count(1, 5), "how many of them a page of results shows at most")
+    )
+    sponsored_reserve: str = field(
+        default="0.05",
+        metadata=says("sponsored_reserve", Amount(), "what a click on one costs at least; lower bids are not shown"),
+    )
+    time_zone: str = field(
+        default="UTC",
+        metadata=says("time_zone", Zone(), "where the days of budgets begin, such as `Europe/Berlin`"),
     )

@@ -2,8 +2,8 @@
 
 Format 3 added the tables of what pages say, format 4 those that searching needs, format 5 what operators may undo and
 the hosts that pages link to, format 6 what refreshing remembers, format 7 what was found as news and who watches for
-it. They are made where they are missing; what pages say fills as they are fetched again, what refreshing remembers
-within an hour, and the index is built from the archive.
+it, format 8 who advertises. They are made where they are missing; what pages say fills as they are fetched again, what
+refreshing remembers within an hour, and the index is built from the archive.
 
 Format 1 kept page bodies in the database and knew no sites, hosts or archive. The new state is built beside the old
 one in ``state.new.db``, in one transaction, with the bodies in an archive file; then the files change names:
@@ -23,6 +23,7 @@ from pathlib import Path
 
 from vedette.discover.scope import SiteIndex
 from vedette.edges.book import StateBook, create_book
+from vedette.edges.market_book import create_market
 from vedette.edges.replay import Old, Replayed, replay
 from vedette.edges.url_store import UrlStore, create
 from vedette.edges.warc import WarcWriter
@@ -36,7 +37,7 @@ from vedette.ring.schedule import Schedule
 __all__ = ["NEWEST", "bring_up_to_date", "migrate", "write_format"]
 
 # The format that folders are brought to.
-NEWEST = 7
+NEWEST = 8
 _BATCH = 5000
 _LIMIT_BYTES = 1 << 30
 _WRITER = "format1"
@@ -62,6 +63,7 @@ def bring_up_to_date(folder: Path, number: int | None) -> list[str]:
         with closing(sqlite3.connect(folder / "state.db", isolation_level=None)) as db:
             db.execute("BEGIN IMMEDIATE")
             create_book(db)
+            create_market(db)
             for table, column, kind in _ADDED:
                 if column not in [row[1] for row in db.execute(f"PRAGMA table_info({table})")]:
                     db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")

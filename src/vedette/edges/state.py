@@ -23,6 +23,7 @@ import numpy as np
 
 from vedette.edges.band_table import BandTable
 from vedette.edges.book import StateBook, create_book
+from vedette.edges.market_book import create_market
 from vedette.edges.migrate import NEWEST, bring_up_to_date, write_format
 from vedette.edges.url_store import UrlStore, create
 from vedette.edges.warc import truncate_to
@@ -171,6 +172,7 @@ def _prepare(db: sqlite3.Connection, folder: Path) -> None:
     db.execute("BEGIN IMMEDIATE")
     create(db)
     create_book(db)
+    create_market(db)
     if not (folder / "format").exists():
         write_format(folder, FORMAT)
 

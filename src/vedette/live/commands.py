@@ -24,6 +24,7 @@ from vedette.ring.keep import Keeper
 from vedette.ring.looking import Looking
 from vedette.ring.ports import Fate, PageRow
 from vedette.ring.refreshing import Refreshing
+from vedette.web.market_orders import MarketOrder
 from vedette.web.orders import AddSite, FetchNow, Order
 
 __all__ = ["Call", "Desk", "Verb", "numbers"]
@@ -181,12 +182,13 @@ class Desk:
         host = self._keeper.host_of_wish(id_)
         return self._keeper.wait_of(host, now_s)[0] if host else ""
 
-    def _order(self, now_s: float, order: Order, who: str) -> Reply:
+    def _order(self, now_s: float, order: Order | MarketOrder, who: str) -> Reply:
         """Carried out as a whole: each order checks what it needs before it writes anything."""
         is_of_sites = changes_sites(order, self._state)
         if isinstance(order, FetchNow):
             self._fetch(now_s, list(order.urls))
-        refuse_unkeepable(order, self._state, self._keeper.rules.delay_s)
+        if not isinstance(order, MarketOrder):
+            refuse_unkeepable(order, self._state, self._keeper.rules.delay_s)
         done = carry_out(order, self._state, now_s, who)
         if is_of_sites:
             self.sites_are_new(now_s)

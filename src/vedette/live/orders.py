@@ -7,10 +7,12 @@ together with the orders that take it back, where it can be taken back; taking i
 from vedette.edges.operator_book import Action
 from vedette.edges.state import State
 from vedette.errors import UsageError
+from vedette.live.market_orders import carry_out_market
 from vedette.live.search_orders import SearchOrder, carry_out_search
 from vedette.live.setting_orders import carry_out_setting
 from vedette.live.site_orders import SiteOrder, carry_out_site
 from vedette.live.watch_orders import WatchOrder, carry_out_watch
+from vedette.web.market_orders import MarketOrder, is_of_market, market_order_as_json, market_order_of_json
 from vedette.web.orders import (
     CloseSession,
     Dismiss,
@@ -29,7 +31,7 @@ from vedette.web.orders import (
 __all__ = ["carry_out", "changes_sites"]
 
 
-def carry_out(order: Order, state: State, now_s: float, who: str) -> Done:
+def carry_out(order: Order | MarketOrder, state: State, now_s: float, who: str) -> Done:
     """Write it into the state, as one change that the caller commits."""
     if not state.db.in_transaction:
         state.db.execute("BEGIN IMMEDIATE")
@@ -39,20 +41,35 @@ def carry_out(order: Order, state: State, now_s: float, who: str) -> Done:
         words, inverse = _undo(order.action, state, now_s)
     else:
         words, inverse = _changed(order, state, now_s)
-    undo = tuple(order_as_json(one) for one in inverse)
+    undo = tuple(_as_json(one) for one in inverse)
     return Done(words, state.book.log_action(Action(now_s, words, who, undo)))
 
 
-def changes_sites(order: Order, state: State) -> bool:
+def changes_sites(order: Order | MarketOrder, state: State) -> bool:
     """Whether keeper and workers go by other rules once it was carried out."""
     if isinstance(order, Undo):
         row = state.book.action(order.action)
-        return row is not None and any(changes_sites(order_of_json(one), state) for one in row.action.undo)
+        return row is not None and any(changes_sites(_of_json(one), state) for one in row.action.undo)
     return isinstance(order, SiteOrder | SetMachine) or bool(getattr(order, "rules", ()))
 
 
-def _changed(order: Order, state: State, now_s: float) -> tuple[str, tuple[Order, ...]]:
+def _as_json(order: Order | MarketOrder) -> dict[str, object]:
+    return market_order_as_json(order) if isinstance(order, MarketOrder) else order_as_json(order)
+
+
+def _of_json(told: object) -> Order | MarketOrder:
+    return market_order_of_json(told) if is_of_market(told) else order_of_json(told)
+
+
+def _changed(order: Order | MarketOrder, state: State, now_s: float) -> tuple[str, tuple[Order | MarketOrder, ...]]:
     """What was done, and the orders that take it back."""
+    if isinstance(order, MarketOrder):
+        return carry_out_market(order, state, now_s)
+    return _ordered(order, state, now_s)
+
+
+def _ordered(order: Order, state: State, now_s: float) -> tuple[str, tuple[Order, ...]]:
+    """The same of what is no matter of the market."""
     if isinstance(order, SiteOrder):
         return carry_out_site(order, state, now_s)
     if isinstance(order, SearchOrder):
@@ -99,7 +116,7 @@ def _session(order: OpenSession | CloseSession, state: State, now_s: float, who:
     return Done("signed in", state.book.log_action(Action(now_s, "signed in to the console", who)))
 
 
-def _undo(number: int, state: State, now_s: float) -> tuple[str, tuple[Order, ...]]:
+def _undo(number: int, state: State, now_s: float) -> tuple[str, tuple[Order | MarketOrder, ...]]:
     row = state.book.action(number)
     if row is None:
         raise UsageError(f"there is no action {number} in the log")
@@ -107,11 +124,11 @@ def _undo(number: int, state: State, now_s: float) -> tuple[str, tuple[Order, ..
         raise UsageError(f'"{row.action.what}" is undone already')
     if not row.action.undo:
         raise UsageError(f'"{row.action.what}" cannot be undone')
-    redo: list[Order] = []
+    redo: list[Order | MarketOrder] = []
     refused: list[UsageError] = []
     for one in row.action.undo:
         try:
-            _, inverse = _changed(order_of_json(one), state, now_s)
+            _, inverse = _changed(_of_json(one), state, now_s)
             redo = [*inverse, *redo]
         except UsageError as error:  # somebody did it by hand meanwhile; the rest can still be taken back
             refused.append(error)

@@ -32,7 +32,6 @@ from vedette.serve.rank.rules import Rules, read_rules
 from vedette.serve.slate import Result, Slate, Snippet, Wish
 from vedette.web.console.rank_ports import RankingTold
 from vedette.web.ports import CachedCopy, Overview
-from vedette.web.trials import asker_now
 from vedette.words import words_of
 
 __all__ = ["FolderSearch"]
@@ -99,7 +98,7 @@ class FolderSearch:
         shelf = self._look()
         if shelf is None or self._searcher is None:
             return Slate(wish, 0)
-        return self._with_copies(self._searcher.search(wish, self._clock.now(), asker_now()), shelf)
+        return self._with_copies(self._searcher.search(wish, self._clock.now()), shelf)
 
     def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
         """How what is being typed may go on."""

@@ -3,6 +3,7 @@
 import os
 
 from vedette.edges.slate_log import SlateLog, day_salt
+from vedette.live.market_desk import FolderMarketDesk
 from vedette.live.new_pages import FolderNewPages
 from vedette.live.operating import FolderOperator
 from vedette.live.push_desk import FolderPush
@@ -11,6 +12,7 @@ from vedette.live.search_orders import key_of
 from vedette.live.searching import FolderSearch
 from vedette.live.settings import LiveSettings
 from vedette.live.site_desk import FolderSiteDesk
+from vedette.live.sponsoring import FolderSponsor, terms_of
 from vedette.live.watch_desk import FolderWatchDesk
 from vedette.live.watching import FolderWatch
 from vedette.web.app import make_app
@@ -19,6 +21,7 @@ from vedette.web.keys import Key
 from vedette.web.look import Look
 from vedette.web.serving import run_server as run_app
 from vedette.web.slates import Recording
+from vedette.web.sponsored import NOTHING_SPONSORED, Sponsored
 
 __all__ = ["run_server"]
 
@@ -51,12 +54,17 @@ def run_server(settings: LiveSettings) -> int:
         reports=FolderReports(folder),
         watches=FolderWatchDesk(settings),
         push=FolderPush(folder, serve.public_url),
+        market=FolderMarketDesk(folder, terms_of(serve).zone) if serve.sponsored else None,
     )
 
     def keys() -> list[Key]:
         return [key_of(row) for row in search.reader_keys()]
 
+    sponsored = NOTHING_SPONSORED
+    if serve.sponsored:
+        sponsor = FolderSponsor(folder, terms_of(serve), lambda day: day_salt(folder, day))
+        sponsored = Sponsored(sponsor, operator.secret())
     news = FolderNewPages(folder)
-    app = make_app(search, serve, look, keys, recording=recording, console=console, news=news)
+    app = make_app(search, serve, look, keys, recording=recording, console=console, news=news, sponsored=sponsored)
     run_app(app, settings.listener, serve.trusted_proxies)
     return 0

@@ -14,10 +14,10 @@ from vedette.facts import fingerprint
 from vedette.ring.weighing import Weighed
 from vedette.serve.rank.reordering import UNPROVEN, Chances, reordered
 from vedette.serve.rank.reputation import Believed, Reputation
-from vedette.serve.slate import Reason, Result
+from vedette.serve.slate import Audience, Reason, Result
 from vedette.words import words_of
 
-__all__ = ["ANYBODY", "QUALITY", "Asker", "Learned", "group_number", "learned_order"]
+__all__ = ["QUALITY", "Learned", "group_number", "learned_order"]
 
 QUALITY = "quality"
 LIKED = "liked by readers who looked at it"
@@ -25,20 +25,6 @@ LIKED = "liked by readers who looked at it"
 FEWEST_LOOKS = 3.0
 
 
-class Asker(NamedTuple):
-    """For whom results are ordered.
-
-    ``is_learned`` says whether by what was learned. At most ``unproven`` of the first ten are there to be tried, none
-    of them before place ``first``. ``seed`` is the reader's: the same query shows the same list again.
-    """
-
-    is_learned: bool = True
-    unproven: int = 0
-    first: int = 2
-    seed: int = 0
-
-
-ANYBODY = Asker()
 _NOTHING: Floats = np.zeros(0)
 
 
@@ -81,14 +67,16 @@ def group_number(query: str) -> int:
     return fingerprint(" ".join(words_of(query)))
 
 
-def learned_order(rows: Ints, weighed: Weighed, query: str, reputation: Reputation | None, asker: Asker) -> Learned:
+def learned_order(
+    rows: Ints, weighed: Weighed, query: str, reputation: Reputation | None, audience: Audience
+) -> Learned:
     """Rows that are in the order of relevance, in that of worth."""
-    if reputation is None or not asker.is_learned or not len(rows):
+    if reputation is None or not audience.is_learned or not len(rows):
         return Learned(rows)
     number = group_number(query)
     believed = reputation.of(weighed.ids, weighed.signals.host, number)
-    most = 0 if weighed.names_a_site else asker.unproven
-    chances = Chances(asker.first, most, rng_for(asker.seed, f"rank/{number}"))
+    most = 0 if weighed.names_a_site else audience.unproven
+    chances = Chances(audience.first, most, rng_for(audience.seed, f"rank/{number}"))
     dealt = reordered(rows, weighed.scores, believed, reputation, chances)
     propensity, points, place = np.full((3, len(weighed.ids)), np.nan)
     propensity[dealt.rows], points[dealt.rows], place[rows] = dealt.propensities, dealt.points, np.arange(len(rows))

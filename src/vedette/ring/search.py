@@ -25,7 +25,7 @@ from vedette.index.query_language import read_query, spoken
 from vedette.index.retrieval import All, Any, Between, Node, OneOf
 from vedette.index.snippets import snippet_of
 from vedette.index.stored import Stored
-from vedette.ring.learned_order import ANYBODY, Asker, Learned, learned_order
+from vedette.ring.learned_order import Learned, learned_order
 from vedette.ring.ports_search import Shelf
 from vedette.ring.weighing import Known, Weighed, weigh
 from vedette.serve.rank.folding import folded
@@ -84,7 +84,7 @@ class Searcher:
         self._rules = rules
         self._reputation = reputation
 
-    def search(self, wish: Wish, now_s: float, asker: Asker = ANYBODY) -> Slate:
+    def search(self, wish: Wish, now_s: float) -> Slate:
         """What is shown; never an error, whatever the query."""
         asked = _narrowed(read_query(wish.query, now_s), wish)
         if asked.is_empty:
@@ -96,7 +96,7 @@ class Searcher:
         pins = self._pages_at(self._rules.pins(words), access)
         found = self._permitted(found, access, self._rules.hides(words), pins)
         weighed = weigh(found.ids, plan.wanted, self._shelf, now_s, found.known, self._rules.favoured)
-        shown = _shown(weighed, wish, pins, self._reputation, asker, is_spread=not asked.sites)
+        shown = _shown(weighed, wish, pins, self._reputation, is_spread=not asked.sites)
         return self._slate(wish, asked, plan, found, weighed, shown)
 
     def matching(self, wish: Wish, ids: Sequence[int], now_s: float) -> list[int]:
@@ -268,9 +268,7 @@ def _each_once(ways: Sequence[Ints]) -> Ints:
     return ids[np.sort(first)]
 
 
-def _shown(
-    weighed: Weighed, wish: Wish, pins: Ints, reputation: Reputation | None, asker: Asker, *, is_spread: bool
-) -> _Shown:
+def _shown(weighed: Weighed, wish: Wish, pins: Ints, reputation: Reputation | None, *, is_spread: bool) -> _Shown:
     """The order of results: pins, then by score and by what was learned, copies folded and sites spread."""
     order = np.argsort(-weighed.scores, kind="stable")
     pinned = [int(row) for pin in pins for row in np.flatnonzero(weighed.ids == pin)]
@@ -280,7 +278,7 @@ def _shown(
         kept = folded(order, weighed.signals.group)
         order, similar = kept.rows, dict(zip(kept.rows.tolist(), kept.similar.tolist(), strict=True))
     first, rest = order[: len(pinned)], order[len(pinned) :]
-    learned = learned_order(rest, weighed, wish.query, reputation, asker)
+    learned = learned_order(rest, weighed, wish.query, reputation, wish.audience)
     notes = learned.notes() | dict.fromkeys(pinned, PINNED)
     rest = learned.rows
     if is_spread:

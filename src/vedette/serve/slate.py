@@ -2,7 +2,23 @@
 
 from typing import NamedTuple
 
-__all__ = ["Reason", "Result", "Slate", "Snippet", "Wish"]
+__all__ = ["ANYBODY", "Audience", "Reason", "Result", "Slate", "Snippet", "Wish"]
+
+
+class Audience(NamedTuple):
+    """For whom results are ordered.
+
+    ``is_learned`` says whether by what was learned. At most ``unproven`` of the first ten are there to be tried, none
+    of them before place ``first``. ``seed`` is the reader's: the same query shows the same list again.
+    """
+
+    is_learned: bool = True
+    unproven: int = 0
+    first: int = 2
+    seed: int = 0
+
+
+ANYBODY = Audience()
 
 
 class Wish(NamedTuple):
@@ -10,7 +26,8 @@ class Wish(NamedTuple):
 
     ``site``, ``kind``, ``language``, ``after_s`` and ``before_s`` are filters chosen beside the query; they add to
     what the query itself says. ``allowed`` are the private sites (by their start) that the reader may see.
-    ``page`` counts from 1. With ``folded`` False copies are shown one by one.
+    ``page`` counts from 1. With ``folded`` False copies are shown one by one. What was learned counts as
+    ``audience`` says.
     """
 
     query: str
@@ -23,6 +40,7 @@ class Wish(NamedTuple):
     before_s: float | None = None
     allowed: tuple[str, ...] = ()
     folded: bool = True
+    audience: Audience = ANYBODY
 
 
 class Reason(NamedTuple):

@@ -24,6 +24,7 @@ from vedette.web.gate import Gate, Rules, told_refusal
 from vedette.web.keys import Key
 from vedette.web.limits import Limits
 from vedette.web.look import Look
+from vedette.web.market_api import market_routes, with_market
 from vedette.web.mcp_endpoint import mcp_route
 from vedette.web.metrics import Metrics, TimedSearch
 from vedette.web.new_pages import new_routes
@@ -36,13 +37,14 @@ from vedette.web.push_routes import push_routes
 from vedette.web.reference import reference_route
 from vedette.web.signin import signin_route
 from vedette.web.slates import Recording, not_recording
+from vedette.web.sponsored import NOTHING_SPONSORED, Sponsored, sponsored_route
 from vedette.web.trials import Trials
 from vedette.web.write_api import write_routes
 
 __all__ = ["make_app"]
 
 
-def make_app(
+def make_app(  # noqa: PLR0913, PLR0917 - one for each thing that is served
     search: Search,
     serve: Serve,
     look: Look,
@@ -51,11 +53,12 @@ def make_app(
     recording: Recording | None = None,
     console: ConsoleParts | None = None,
     news: NewPages = NO_NEW_PAGES,
+    sponsored: Sponsored = NOTHING_SPONSORED,
 ) -> Starlette:
     """Everything that is served. ``keys`` is asked anew for each request, so a revoked key ends at once.
 
     ``recording`` writes searches down; without it nothing is. Without ``console`` there is none. ``news`` has the new
-    pages.
+    pages, ``sponsored`` what is shown beside results; without it nothing is.
     """
     metrics = Metrics()
     recorded = (recording or not_recording()).counted_by(metrics)
@@ -63,10 +66,16 @@ def make_app(
     timed = TimedSearch(search, metrics)
     rules = Rules(access, Limits(clock), metrics, search.sites, look)
     description = described(look.name, look.address, __version__)
+    market = console.market if console else None
+    trials = Trials(serve.unproven, serve.first_place, serve.learn)
+    if market:
+        description = with_market(description)
     app = Starlette(
         routes=[
-            *page_routes(timed, look, recorded, Trials(serve.unproven, serve.first_place, serve.learn)),
+            *page_routes(timed, look, recorded, trials, sponsored),
+            *([sponsored_route(sponsored, look)] if sponsored is not NOTHING_SPONSORED else ()),
             *api_routes(timed, recorded),
+            *(market_routes(market) if market else ()),
             *new_routes(news, look, search.now_s),
             events_route(recorded),
             *write_routes(console.operator if console else None, (console.watches if console else NO_WATCHES).refusal),

@@ -17,8 +17,9 @@ from vedette.web.look import Look
 from vedette.web.ports import Overview, Search
 from vedette.web.rendering import page, problem_page, rendered, theme_of
 from vedette.web.slates import Recording, not_recording
+from vedette.web.sponsored import NOTHING_SPONSORED, Sponsored
 from vedette.web.statics import static_routes
-from vedette.web.trials import Trials, asking
+from vedette.web.trials import Trials
 from vedette.web.visits import visit_of
 from vedette.web.why import rows_of
 
@@ -34,10 +35,14 @@ NO_COPY = (
 
 
 def page_routes(
-    search: Search, look: Look, recording: Recording | None = None, trials: Trials | None = None
+    search: Search,
+    look: Look,
+    recording: Recording | None = None,
+    trials: Trials | None = None,
+    sponsored: Sponsored = NOTHING_SPONSORED,
 ) -> list[Route]:
     """Every page and file that people see. ``request.state.allowed`` says which private sites the reader may see."""
-    pages = _Pages(search, look, recording or not_recording(), trials or Trials())
+    pages = _Pages(search, look, recording or not_recording(), trials or Trials(), sponsored)
     return [
         Route("/", pages.start),
         Route("/search", pages.results),
@@ -59,6 +64,7 @@ class _Pages:
     look: Look
     recording: Recording
     trials: Trials
+    sponsored: Sponsored
 
     async def start(self, asked: Request) -> Response:
         """The first page: a field, and how much can be found."""
@@ -76,8 +82,8 @@ class _Pages:
         allowed, visit = _allowed(asked), visit_of(asked)
         mark = self.recording.mark(visit)
         began = time.perf_counter()
-        with asking(self.trials.asker(mark, visit.doubt)):
-            slate = self.search.search(view.wish(self.search.now_s(), allowed))
+        wish = view.wish(self.search.now_s(), allowed)
+        slate = self.search.search(wish._replace(audience=self.trials.audience(mark, visit.doubt)))
         took_ms = 1000 * (time.perf_counter() - began)
         self.trials.saw(mark, slate)
         token = self.recording.shown(slate, visit, "page", took_ms)
@@ -90,6 +96,8 @@ class _Pages:
             slate=slate,
             took_ms=max(1, round(took_ms)),
             token=token,
+            # Beside the results, never among them, and only where people begin.
+            ads=self.sponsored.ads(view.query, visit) if view.page == 1 else (),
             known=known,
             choices=choices(view, known),
             numbers=window(view.page, slate.total, len(slate.results)),

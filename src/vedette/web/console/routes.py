@@ -19,10 +19,12 @@ from vedette.web.console.report_ports import NO_REPORTS, Reports
 from vedette.web.console.reporting import reporting_routes
 from vedette.web.console.shell import Shell
 from vedette.web.console.site_ports import SiteDesk
+from vedette.web.console.sponsoring import sponsoring_routes
 from vedette.web.console.watch_ports import Watch
 from vedette.web.console.watches import watch_routes
 from vedette.web.console.watching import watching_routes
 from vedette.web.look import Look
+from vedette.web.market_ports import MarketDesk
 from vedette.web.orders import Undo
 from vedette.web.ports import Search
 from vedette.web.push_page import push_page_routes
@@ -41,13 +43,14 @@ class ConsoleParts(NamedTuple):
     reports: Reports = NO_REPORTS
     watches: WatchDesk = NO_WATCHES
     push: Push | None = None
+    market: MarketDesk | None = None
 
 
 def console_routes(
     parts: ConsoleParts, look: Look, access: Access, search: Search, clock: Callable[[], float]
 ) -> list[BaseRoute]:
     """Everything under ``/console``."""
-    shell = Shell(parts.operator, look, access, search.now_s, parts.reports)
+    shell = Shell(parts.operator, look, access, search.now_s, parts.reports, parts.market is not None)
     pages = Router(
         [
             *watching_routes(shell, parts.watch, search),
@@ -56,6 +59,7 @@ def console_routes(
             *operating_routes(shell, parts.desk),
             *(push_page_routes(shell, parts.push) if parts.push else ()),
             *watch_routes(shell, parts.watches, parts.wall),
+            *(sponsoring_routes(shell, parts.market, parts.wall) if parts.market else ()),
             _undo_route(shell),
         ],
         redirect_slashes=False,

@@ -38,6 +38,7 @@ NAVIGATION = (
     Place("discover", "Discover", "/console/discover"),
     Place("discovery", "New pages", "/console/discovery"),
     Place("watches", "Watches", "/console/watches"),
+    Place("sponsored", "Sponsored", "/console/sponsored"),
     Place("refresh", "Refresh", "/console/refresh"),
     Place("push", "Push", "/console/push"),
     Place("searches", "Searches", "/console/searches"),
@@ -58,6 +59,7 @@ class Shell:
     access: Access
     now_s: Callable[[], float]
     reports: Reports = NO_REPORTS
+    shows_sponsored: bool = False
 
     def page(
         self, template: str, request: Request, *, here: str, title: str, status: int = 200, **told: object
@@ -104,8 +106,8 @@ class Shell:
 
     def _navigation(self, here: str) -> list[Place]:
         """Where one can go; to the lab where it has something to show, or somebody is there already."""
-        shows_lab = here == "lab" or self.reports.has_any()
-        return [place for place in NAVIGATION if shows_lab or place.name != "lab"]
+        hidden = {"lab": here != "lab" and not self.reports.has_any(), "sponsored": not self.shows_sponsored}
+        return [place for place in NAVIGATION if not hidden.get(place.name)]
 
     def _done(self, request: Request) -> ActionLine | None:
         """The action that the address names; no text travels in addresses, where anybody could write it."""

@@ -1,0 +1,95 @@
+"""What is read in the ledger: counts for whoever chooses and for reports, balances, and what was shown lately."""
+
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import NamedTuple
+
+from vedette.edges.ledger_book import Showing, showing_of_row
+from vedette.edges.ledger_file import read_ledger
+from vedette.serve.sponsor.ledger import Balance
+from vedette.serve.sponsor.stall import Counted
+
+__all__ = ["LedgerView", "Refused", "Tally"]
+
+
+class Tally(NamedTuple):
+    """What an ad did on a day for a phrase: showings, charged clicks, charges, and what it lost to what."""
+
+    day: str
+    ad: int
+    phrase: str
+    payer: str
+    shown: int
+    clicked: int
+    charged: Decimal
+    lost_budget: int
+    lost_rank: int
+    lost_reserve: int
+
+
+class Refused(NamedTuple):
+    """Clicks that cost nothing: on a day, of a payer (empty where the token was forged), and why."""
+
+    day: str
+    payer: str
+    reason: str
+    times: int
+
+
+class LedgerView:
+    """Each question sees one moment. Nothing is there where nothing was ever shown."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def counted(self) -> list[Counted]:
+        """Of each ad and phrase, over all days."""
+        sql = "SELECT ad, phrase, sum(shown), sum(views), sum(clicked) FROM tally GROUP BY ad, phrase"
+        with read_ledger(self._folder) as db:
+            return [] if db is None else [Counted(*row) for row in db.execute(sql)]
+
+    def asked(self) -> Mapping[str, float]:
+        """How often each phrase was asked, over all days."""
+        with read_ledger(self._folder) as db:
+            return {} if db is None else dict(db.execute("SELECT phrase, sum(times) FROM asked GROUP BY phrase"))
+
+    def hours(self, since: date) -> list[tuple[date, int, str, int]]:
+        """How often each phrase was asked, hour by hour, in order."""
+        sql = "SELECT day, hour, phrase, times FROM asked WHERE day >= ? ORDER BY day, hour, phrase"
+        with read_ledger(self._folder) as db:
+            rows = [] if db is None else db.execute(sql, (since.isoformat(),)).fetchall()
+        return [(date.fromisoformat(day), hour, phrase, times) for day, hour, phrase, times in rows]
+
+    def balances(self, day: date) -> Mapping[str, Balance]:
+        """Where the budgets of a day stand, by payer."""
+        sql = "SELECT payer, charged, held FROM balance WHERE day = ?"
+        with read_ledger(self._folder) as db:
+            rows = [] if db is None else db.execute(sql, (day.isoformat(),)).fetchall()
+        return {payer: Balance(Decimal(charged), Decimal(held)) for payer, charged, held in rows}
+
+    def tallies(self, since: date) -> list[Tally]:
+        """By day, ad and phrase."""
+        sql = (
+            "SELECT day, ad, phrase, payer, shown, clicked, charged, lost_budget, lost_rank, lost_reserve "
+            "FROM tally WHERE day >= ? ORDER BY day, ad, phrase"
+        )
+        with read_ledger(self._folder) as db:
+            rows = [] if db is None else db.execute(sql, (since.isoformat(),)).fetchall()
+        return [Tally(*row)._replace(charged=Decimal(row[6])) for row in rows]
+
+    def refused(self, since: date) -> list[Refused]:
+        """Clicks that cost nothing, by reason."""
+        sql = "SELECT day, payer, reason, times FROM refusal WHERE day >= ? ORDER BY day, payer, reason"
+        with read_ledger(self._folder) as db:
+            return [] if db is None else [Refused(*row) for row in db.execute(sql, (since.isoformat(),))]
+
+    def latest(self, most: int) -> list[Showing]:
+        """What was shown, the last first."""
+        sql = (
+            "SELECT token, at_s, day, payer, ad, phrase, slot, score, propensity, price, reason, closed, said "
+            "FROM showing ORDER BY at_s DESC, slot DESC LIMIT ?"
+        )
+        with read_ledger(self._folder) as db:
+            return [] if db is None else [showing_of_row(row) for row in db.execute(sql, (most,))]

@@ -1,0 +1,154 @@
+"""The market in the keeper's state: who advertises, with which campaigns, and which ads they have.
+
+Money is text of an exact decimal. Nothing is committed here either; see ``book``.
+"""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any, Literal, NamedTuple
+
+__all__ = ["AdRow", "AdvertiserRow", "CampaignRow", "MarketBook", "Standing", "create_market"]
+
+Standing = Literal["submitted", "approved", "revoked"]
+
+MARKET_SCHEMA = """
+CREATE TABLE IF NOT EXISTS advertiser (
+  name TEXT PRIMARY KEY,
+  reader_key TEXT NOT NULL,        -- the key with which its reports are read; empty for none
+  key_digest TEXT NOT NULL,        -- of that key's secret: another key of the same name is not his
+  added_s REAL NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS campaign (
+  name TEXT PRIMARY KEY,
+  advertiser TEXT NOT NULL,
+  budget TEXT NOT NULL,            -- of a day
+  starts TEXT NOT NULL,            -- its first day, as 2026-01-31; empty where it has none
+  ends TEXT NOT NULL,              -- its last day, likewise
+  paused INTEGER NOT NULL,
+  added_s REAL NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS ad (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  campaign TEXT NOT NULL,
+  title TEXT NOT NULL,
+  text TEXT NOT NULL,
+  url TEXT NOT NULL,
+  targets TEXT NOT NULL,           -- pairs of a way and a phrase, as JSON
+  negatives TEXT NOT NULL,         -- phrases that keep it away, as JSON
+  bid TEXT NOT NULL,               -- for a click
+  standing TEXT NOT NULL,          -- submitted, approved, revoked
+  added_s REAL NOT NULL
+) STRICT
+"""
+_AD = "id, campaign, title, text, url, targets, negatives, bid, standing, added_s"
+
+
+class AdvertiserRow(NamedTuple):
+    """Somebody who pays. ``key`` names the reader's key that sees his reports, ``digest`` is that key's."""
+
+    name: str
+    key: str = ""
+    digest: str = ""
+    added_s: float = 0.0
+
+
+class CampaignRow(NamedTuple):
+    """Ads with one budget a day; ``starts`` and ``ends`` are days that belong to it, empty where it has no limit."""
+
+    name: str
+    advertiser: str
+    budget: str
+    starts: str = ""
+    ends: str = ""
+    paused: bool = False
+    added_s: float = 0.0
+
+    def runs_on(self, day: date) -> bool:
+        """Whether its ads may be shown on a day.
+
+        >>> CampaignRow("spring", "ann", "5.00", "2026-03-01", "2026-05-31").runs_on(date(2026, 5, 31))
+        True
+        """
+        return not self.paused and (self.starts or "0") <= day.isoformat() <= (self.ends or "9999-12-31")
+
+    @property
+    def most(self) -> Decimal:
+        """What a day may cost."""
+        return Decimal(self.budget)
+
+
+class AdRow(NamedTuple):
+    """An ad. ``targets`` are pairs of a way (exact, phrase, broad) and a phrase; its number is 0 before it has one."""
+
+    id: int
+    campaign: str
+    title: str
+    text: str
+    url: str
+    targets: tuple[tuple[str, str], ...]
+    negatives: tuple[str, ...]
+    bid: str
+    standing: Standing = "submitted"
+    added_s: float = 0.0
+
+
+def create_market(db: sqlite3.Connection) -> None:
+    """Make the tables that are missing."""
+    for statement in MARKET_SCHEMA.split(";\n"):
+        db.execute(statement)
+
+
+class MarketBook:
+    """Advertisers, campaigns and ads, over the connection of a state."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def advertisers(self) -> list[AdvertiserRow]:
+        """All of them, by name."""
+        sql = "SELECT name, reader_key, key_digest, added_s FROM advertiser ORDER BY name"
+        return [AdvertiserRow(*row) for row in self._db.execute(sql)]
+
+    def keep_advertiser(self, row: AdvertiserRow) -> None:
+        """A new one, or another key for one."""
+        self._db.execute("INSERT OR REPLACE INTO advertiser VALUES (?, ?, ?, ?)", row)
+
+    def drop_advertiser(self, name: str) -> None:
+        """He is gone."""
+        self._db.execute("DELETE FROM advertiser WHERE name = ?", (name,))
+
+    def campaigns(self) -> list[CampaignRow]:
+        """All of them, by name."""
+        sql = "SELECT name, advertiser, budget, starts, ends, paused, added_s FROM campaign ORDER BY name"
+        return [CampaignRow(*row)._replace(paused=bool(row[5])) for row in self._db.execute(sql)]
+
+    def keep_campaign(self, row: CampaignRow) -> None:
+        """A new one, or another shape of one."""
+        self._db.execute("INSERT OR REPLACE INTO campaign VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+    def drop_campaign(self, name: str) -> None:
+        """It is gone; what it owes is in the ledger."""
+        self._db.execute("DELETE FROM campaign WHERE name = ?", (name,))
+
+    def ads(self) -> list[AdRow]:
+        """All of them, also those that are revoked, by number."""
+        return [_ad(row) for row in self._db.execute(f"SELECT {_AD} FROM ad ORDER BY id")]  # noqa: S608 - our columns
+
+    def keep_ad(self, row: AdRow) -> int:
+        """An ad as it is from now on; its number, which is new where it was 0. A number is never given again."""
+        values = (row.id or None, *row[1:5], _json(row.targets), _json(row.negatives), *row[7:])
+        sql = f"INSERT OR REPLACE INTO ad ({_AD}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"  # noqa: S608 - our columns
+        return int(self._db.execute(sql, values).fetchone()[0])
+
+
+def _json(values: Sequence[object]) -> str:
+    return json.dumps(values, ensure_ascii=False)
+
+
+def _ad(row: Sequence[Any]) -> AdRow:
+    kept = AdRow(*row)
+    targets = tuple((way, phrase) for way, phrase in json.loads(row[5]))
+    return kept._replace(targets=targets, negatives=tuple(json.loads(row[6])))

@@ -1,0 +1,164 @@
+"""Sponsored results as people and their operator meet them: in a browser, over a real ``vedette up``."""
+
+import re
+import time
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from tests.browser.browsing import violations
+from tests.search_runs import SmallWeb, Up, page, small_web, up
+from tests.tree_runs import patiently
+
+from vedette.edges.ledger_book import Showing
+from vedette.edges.ledger_view import LedgerView
+from vedette.edges.market_book import AdRow
+from vedette.live.commands import Call
+from vedette.live.supervisor import ask_keeper
+from vedette.serve.sponsor.clicks import Objection
+from vedette.web.market_orders import JudgeAd, KeepAd, MarketOrder
+
+HOME = "http://one.test/"
+PERSON = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
+# A public address that nobody asks: the browser has a proxy, which is the small web, asked for whole URLs.
+SHOP = "http://93.184.216.34/"
+PAGES = {
+    HOME: page("Harbour", "a zeppelin over the harbour", {"/a": "A"}),
+    f"{HOME}a": page("Alpha", "zeppelin"),
+    f"{SHOP.removesuffix('/')}{SHOP}fly": page("Shop", "flights"),
+}
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+WIDTHS = (390, 1280)
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[SmallWeb]:
+    """A site that can be found."""
+    with small_web(PAGES) as web:
+        yield web
+
+
+@pytest.fixture(scope="module")
+def run(web: SmallWeb, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:  # noqa: ARG001 - without a browser it is not started
+    """Crawled, searched, and with a campaign whose ad waits to be approved."""
+    with up(web, tmp_path_factory.mktemp("sponsored"), HOME, serve="sponsored = true") as run:
+        patiently(lambda: bool(run.found("zeppelin")), PATIENCE_S)
+        run.vedette("sponsor", "advertiser", "ann")
+        run.vedette("sponsor", "campaign", "spring", "--advertiser", "ann", "--budget", "1.00")
+        words = ("--title", "Fly today", "--text", "Over the harbour", "--bid", "0.40", "--broad", "zeppelin")
+        run.vedette("sponsor", "add", "spring", *words, "--url", f"{SHOP}fly")
+        yield run
+
+
+@pytest.fixture
+def person(chromium: Browser, run: Up, web: SmallWeb) -> Iterator[Page]:
+    """Somebody who searches; the shop is a page of the test's, and anything else on the web is a fault."""
+    context: BrowserContext = chromium.new_context(
+        user_agent=PERSON,
+        viewport={"width": 1280, "height": 900},
+        proxy={"server": f"http://127.0.0.1:{web.port}", "bypass": "127.0.0.1"},
+    )
+    trouble: list[str] = []
+    tab = context.new_page()
+    tab.on("pageerror", lambda error: trouble.append(str(error)))
+    tab.on("dialog", lambda dialog: trouble.append(dialog.message))
+    ours = (run.address, SHOP)
+    tab.on("request", lambda asked: None if asked.url.startswith(ours) else trouble.append(asked.url))
+    yield tab
+    context.close()
+    assert trouble == []
+
+
+@pytest.fixture(scope="module")
+def console(chromium: Browser, run: Up) -> Iterator[Page]:
+    """The operator, signed in."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    tab = context.new_page()
+    tab.goto(f"{run.address}/console")
+    token = re.search(r"vt_\S+", (run.folder / "told.txt").read_text())
+    assert token is not None
+    tab.fill("#token", token[0])
+    tab.click("text=Sign in >> nth=-1")
+    expect(tab.locator("h1")).to_have_text("Overview")
+    yield tab
+    context.close()
+
+
+def ordered(run: Up, order: MarketOrder) -> None:
+    """Past all that reads what people write, as a fault of ours would let it."""
+    reply = ask_keeper(run.folder / "data", Call("order", {"order": order, "who": "a test"}))
+    assert "done" in reply, reply
+
+
+def showings(run: Up) -> list[Showing]:
+    """What was shown, the last first."""
+    return LedgerView(run.folder / "data").latest(100)
+
+
+def looked_at(tab: Page, name: str, folder: Path) -> None:
+    """At both widths nothing hangs over the edge, and nothing keeps anybody from using it."""
+    for width in WIDTHS:
+        tab.set_viewport_size({"width": width, "height": 900})
+        tab.screenshot(path=folder / f"{name}-{width}.png", full_page=True)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width, name
+        assert violations(tab) == [], (name, width)
+
+
+def advertised(tab: Page, run: Up, title: str) -> None:
+    """Search until the servers show an ad; they look at the market every second."""
+
+    def is_shown() -> bool:
+        tab.goto(f"{run.address}/search?q=zeppelin")
+        return title in (tab.locator(".sponsored").inner_text() if tab.locator(".sponsored").count() else "")
+
+    patiently(is_shown, PATIENCE_S)
+
+
+def test_from_approval_to_a_charged_click(run: Up, person: Page, console: Page) -> None:
+    """Not before it is approved; then in its own frame, and a click lands and costs; a second one costs nothing."""
+    person.goto(f"{run.address}/search?q=zeppelin")
+    expect(person.locator(".sponsored")).to_have_count(0)
+    console.goto(f"{run.address}/console/sponsored")
+    expect(console.locator("main")).to_contain_text("1 ad waits to be approved")
+    console.get_by_role("button", name="Approve").click()
+    expect(console.locator("[role=status]").first).to_contain_text("Approved the ad 1")
+    advertised(person, run, "Fly today")
+    expect(person.locator(".sponsored h2")).to_have_text("Sponsored")
+    assert person.locator(".results .sponsored, .sponsored .results").count() == 0
+    looked_at(person, "results", run.folder)
+    address = person.locator(".sponsored a").get_attribute("href")
+    time.sleep(0.6)  # nobody reads faster
+    person.locator(".sponsored a").click()
+    person.wait_for_url(f"{SHOP}fly")
+    assert (showings(run)[0].closed, showings(run)[0].price) == ("charged", Decimal("0.05"))
+    person.goto(f"{run.address}{address}")
+    assert person.url == f"{SHOP}fly"
+    data = LedgerView(run.folder / "data")
+    assert data.balances(showings(run)[0].day)["spring"].charged == Decimal("0.05")
+    assert [one.reason for one in data.refused(showings(run)[0].day)] == [Objection.DUPLICATE.value]
+
+
+def test_hostile_input_is_refused_with_reasons(run: Up, person: Page, console: Page) -> None:
+    """Forged tokens lead nowhere, script in an ad is text, and nobody is led to a private address."""
+    ordered(run, JudgeAd(1, "revoked"))
+    bad = AdRow(0, "spring", HOSTILE, HOSTILE, f"{SHOP}fly", (("broad", "zeppelin"),), (), "0.40")
+    ordered(run, KeepAd(bad))
+    ordered(run, JudgeAd(2, "approved"))
+    advertised(person, run, HOSTILE)
+    looked_at(person, "hostile", run.folder)
+    forged = str(person.locator(".sponsored a").get_attribute("href"))[:-1] + "~"
+    ordered(run, KeepAd(bad._replace(id=2, url=f"{run.address}/console")))
+    ordered(run, JudgeAd(2, "approved"))
+    time.sleep(1.2)  # servers look at the market every second
+    person.locator(".sponsored a").click()
+    expect(person.locator("main")).to_contain_text("127.0.0.1 is a private address")
+    assert (showings(run)[0].closed, showings(run)[0].said) == ("refused", Objection.OFF_TARGET)
+    person.goto(f"{run.address}{forged}")
+    expect(person.locator("main")).to_contain_text(Objection.FORGED.value)
+    console.goto(f"{run.address}/console/sponsored")
+    expect(console.locator("main")).to_contain_text(HOSTILE)
+    expect(console.locator("main")).to_contain_text(Objection.FORGED.value)
+    looked_at(console, "console", run.folder)

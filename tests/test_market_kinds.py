@@ -1,0 +1,35 @@
+"""The settings of sponsored results are read strictly."""
+
+import pytest
+
+from vedette.config import Serve, parse
+from vedette.errors import ConfigError
+
+
+def test_settings_of_sponsored_results() -> None:
+    """Off unless somebody says otherwise; each is read into its field."""
+    assert not Serve().sponsored
+    text = '[serve]\nsponsored = true\nsponsored_slots = 3\nsponsored_reserve = "0.10"\ntime_zone = "Europe/Berlin"\n'
+    serve = parse(text, "vedette.toml").serve
+    assert (serve.sponsored, serve.sponsored_slots, serve.sponsored_reserve) == (True, 3, "0.10")
+    assert serve.time_zone == "Europe/Berlin"
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ('sponsored = "yes"', "true or false"),
+        ("sponsored = 1", "true or false"),
+        ("sponsored_slots = 0", "1"),
+        ("sponsored_reserve = 0.05", "as text"),
+        ('sponsored_reserve = "0.00"', "as text"),
+        ('sponsored_reserve = "-1.00"', "as text"),
+        ('time_zone = "Mars/Olympus"', "time zone"),
+        ('time_zone = "../../etc/passwd"', "time zone"),
+        ("time_zone = 2", "time zone"),
+    ],
+)
+def test_a_wrong_value_is_told(line: str, advice: str) -> None:
+    """With what to write instead."""
+    with pytest.raises(ConfigError, match=advice):
+        parse(f"[serve]\n{line}\n", "vedette.toml")

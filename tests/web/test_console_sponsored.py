@@ -1,0 +1,177 @@
+"""The console's page of sponsored results, and the API for advertisers: over a real folder, with a small keeper."""
+
+import csv
+import io
+import time
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from tests.data_folders import NOW_S, opened
+from tests.live.sponsored_folder import ad, market, ordered, sponsor
+from tests.web.small_operator import ADDRESS, Console, SmallDesk, SmallOperator, SmallWatch
+from tests.web.small_search import SmallSearch, made_key
+
+from vedette.config import Rate, Serve
+from vedette.errors import UsageError
+from vedette.live.market_desk import FolderMarketDesk
+from vedette.live.search_orders import row_of
+from vedette.live.sponsoring import terms_of
+from vedette.web.app import make_app
+from vedette.web.console.ports import ActionLine
+from vedette.web.console.routes import ConsoleParts
+from vedette.web.keys import Key
+from vedette.web.look import Look
+from vedette.web.market_orders import JudgeAd, KeepAd, KeepAdvertiser, KeepCampaign, MarketOrder, PauseCampaign
+from vedette.web.market_text import advertiser_of, campaign_of
+from vedette.web.orders import Done
+from vedette.web.visits import Visit
+
+SERVE = Serve(rate=Rate(0, 1.0), sponsored=True)
+
+
+class Desk(FolderMarketDesk):
+    """The real one, but for its orders, which are carried out here as no keeper runs."""
+
+    def __init__(self, folder: Path, operator: SmallOperator) -> None:
+        super().__init__(folder, terms_of(SERVE).zone)
+        self.folder, self.operator = folder, operator
+        self.by: list[str] = []
+
+    def order(self, order: MarketOrder, by: str) -> Done:
+        """At once."""
+        ordered(self.folder, order)
+        self.by.append(by)
+        self.operator.lines.append(
+            ActionLine(len(self.by), NOW_S, f"did {type(order).__name__}", by, can_be_undone=True)
+        )
+        return Done("done", len(self.by))
+
+
+def console_over(folder: Path, keys: tuple[Key, ...] = ()) -> tuple[Console, Desk]:
+    """A console over it, with an operator who is signed in."""
+    console = Console()
+    console.operator = SmallOperator()
+    desk = Desk(folder, console.operator)
+    parts = ConsoleParts(console.operator, SmallWatch(), SmallDesk(), lambda: console.wall_s, market=desk)
+    console.app = make_app(SmallSearch(), SERVE, Look(), lambda: keys, clock=lambda: 0.0, console=parts)
+    console.client = console.another()
+    assert console.sign_in().status_code == 303
+    return console, desk
+
+
+def show(folder: Path, times: int = 1) -> None:
+    """People search, and the first clicks."""
+    now_s = time.time() - 60
+    clock = [now_s]
+    here = sponsor(folder, lambda: clock[0])
+    for turn in range(times):
+        shown = here.shown("red shoes", Visit(f"198.51.{turn}.7", "Browser"))
+        clock[0] += 2
+        if not turn:
+            here.clicked(shown[0].showing, Visit("198.51.100.7", "Browser"))
+
+
+def test_nothing_is_there_until_it_is_switched_on() -> None:
+    """Neither the page nor a way to it, nor the API."""
+    console = Console()
+    assert console.sign_in().status_code == 303
+    assert console.client.get("/console/sponsored").status_code == 404
+    assert "/console/sponsored" not in console.client.get("/console/").text
+    assert console.client.get("/api/v1/sponsored").status_code == 404
+    assert console.client.get("/sponsored/x").status_code == 404
+
+
+def test_figures_and_reasons_are_seen(tmp_path: Path) -> None:
+    """Spend, rate with its interval, what was lost, and why each was chosen; the same as CSV."""
+    market(tmp_path, (ad("high", "2.00"), "9.00"), (ad("poor", "0.04"), "9.00"))
+    show(tmp_path, 3)
+    console, _ = console_over(tmp_path)
+    page = console.client.get("/console/sponsored").text
+    assert "<strong>0.05</strong> spent today" in page
+    assert "33.3 %" in page
+    assert "believed to click" in page
+    assert "clicked and charged" in page
+    (row, poor) = csv.DictReader(io.StringIO(console.client.get("/console/sponsored?csv=1").text))
+    assert (row["Impressions"], row["Clicks"], row["Lost to reserve"]) == ("3", "1", "0")
+    assert (poor["Impressions"], poor["Lost to reserve"]) == ("0", "3")
+    for name, many in (("ads", 2), ("shown", 3), ("days", 2)):
+        got = console.client.get(f"/console/sponsored?csv={name}").text
+        assert len(list(csv.DictReader(io.StringIO(got)))) == many
+
+
+def test_an_ad_is_approved_and_revoked(tmp_path: Path) -> None:
+    """By buttons, logged, with a way to undo; a wrong one is told."""
+    market(tmp_path, (ad("high", "2.00"), "9.00"))
+    ordered(tmp_path, KeepAd(ad("high", "1.00", title="Other shoes")))
+    console, desk = console_over(tmp_path)
+    assert "<strong>1</strong> ad waits" in console.client.get("/console/sponsored").text
+    answer = console.post("/console/sponsored/judge", ad="2", verdict="approve")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console/sponsored?done=1")
+    assert [line.ad.standing for line in desk.ads()] == ["approved", "approved"]
+    assert "Undo" in console.client.get("/console/sponsored?done=1").text
+    console.post("/console/sponsored/judge", ad="1", verdict="revoke")
+    console.post("/console/sponsored/pause", name="high", paused="yes")
+    assert [line.state for line in desk.ads()] == ["revoked", "its campaign is paused"]
+    for path, form in (
+        ("judge", {"ad": "99", "verdict": "approve"}),
+        ("judge", {"ad": "-1", "verdict": "approve"}),
+        ("judge", {"ad": "1", "verdict": "love"}),
+        ("pause", {"name": "<script>", "paused": "yes"}),
+    ):
+        answer = console.post(f"/console/sponsored/{path}", **form)
+        assert (answer.status_code, 'role="alert"' in answer.text, "<script>" in answer.text) == (422, True, False)
+    forged = console.client.post("/console/sponsored/judge", data={"ad": "1", "verdict": "approve"})
+    assert forged.status_code == 403
+
+
+def test_hostile_words_stay_words(tmp_path: Path) -> None:
+    """Even those that were never read strictly, in the console and beside results."""
+    hostile = '"><script>alert(1)</script>'
+    market(tmp_path, (ad("high", "2.00")._replace(title=hostile, text=hostile), "9.00"))
+    show(tmp_path)
+    console, _ = console_over(tmp_path)
+    assert "<script>alert" not in console.client.get("/console/sponsored").text
+
+
+def test_a_key_sees_what_is_its_advertisers(tmp_path: Path) -> None:
+    """And nothing else; no key, no advertiser's key, and a key made anew under the name of his see nothing."""
+    made = {name: made_key(name) for name in ("annkey", "bobkey", "other")}
+    boss, boss_key = made_key("boss", "search", "admin")
+    market(tmp_path, (ad("high", "2.00"), "9.00"))
+    with opened(tmp_path) as state:
+        for _, key in made.values():
+            state.book.keep_reader_key(row_of(key))
+    ordered(
+        tmp_path,
+        KeepAdvertiser(advertiser_of("ann", "annkey")),
+        KeepAdvertiser(advertiser_of("bob", "bobkey")),
+        KeepCampaign(campaign_of("bobs", "bob", "1.00")),
+        KeepAd(ad("bobs", "0.10")),
+    )
+    console, _ = console_over(tmp_path, (*(key for _, key in made.values()), boss_key))
+
+    def asked(secret: str) -> TestClient:
+        headers = {"authorization": f"Bearer {secret}"} if secret else {}
+        return TestClient(console.app, ADDRESS, headers=headers)
+
+    ann = asked(made["annkey"][0]).get("/api/v1/sponsored").json()
+    assert (ann["advertiser"], [each["name"] for each in ann["campaigns"]]) == ("ann", ["high"])
+    assert [each["campaign"] for each in ann["ads"]] == ["high"]
+    assert len(asked(boss).get("/api/v1/sponsored").json()["ads"]) == 2
+    assert asked("").get("/api/v1/sponsored").status_code == 401
+    assert asked(made["other"][0]).get("/api/v1/sponsored").status_code == 403
+    assert asked(made["annkey"][0]).get("/api/v1/sponsored?advertiser=bob").status_code == 400
+    with opened(tmp_path) as state:
+        state.book.keep_reader_key(row_of(made["annkey"][1])._replace(digest="ff" * 32))
+    assert asked(made["annkey"][0]).get("/api/v1/sponsored").status_code == 403
+    assert "/api/v1/sponsored" in asked("").get("/api/openapi.json").json()["paths"]
+
+
+def test_orders_are_checked(tmp_path: Path) -> None:
+    """What the market refuses is refused here."""
+    market(tmp_path, (ad("high", "2.00"), "9.00"))
+    _, desk = console_over(tmp_path)
+    with pytest.raises(UsageError):
+        desk.order(JudgeAd(1, "approved"), "a test")
+    assert desk.order(PauseCampaign("high", paused=True), "a test").action == 1
