@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vedette.edges.ledger_book import Asked, Clicked, Clicking, LedgerBook, Losing, Offered, Showing, kept_entries
-from vedette.edges.ledger_file import LEDGER, open_ledger, read_ledger
+from vedette.edges.ledger_file import LEDGER, LEDGER_FILE, read_ledger
 from vedette.errors import StoreCorrupt, StoreNewer
 from vedette.serve.sponsor.clicks import ClickRules, Objection
 from vedette.serve.sponsor.ledger import Balance, Ledger, balances
@@ -142,18 +142,18 @@ def test_losses_are_counted(book: LedgerBook, tmp_path: Path) -> None:
 def test_entries_are_only_added(book: LedgerBook, tmp_path: Path, sql: str) -> None:
     """The file itself refuses anything else."""
     book.show([offered("a")], ASKED)
-    with closing(open_ledger(tmp_path)) as db, pytest.raises(sqlite3.IntegrityError):
+    with closing(LEDGER_FILE.open(tmp_path)) as db, pytest.raises(sqlite3.IntegrityError):
         db.execute(sql)
 
 
 def test_books_that_do_not_balance_are_not_opened(book: LedgerBook, tmp_path: Path) -> None:
     """It says whose, of which day; a newer file is refused untouched, and one that is none is told."""
     book.show([offered("a")], ASKED)
-    with closing(open_ledger(tmp_path)) as db:
+    with closing(LEDGER_FILE.open(tmp_path)) as db:
         db.execute("UPDATE balance SET charged = '0.39'")
     with pytest.raises(StoreCorrupt, match="spring on 2027-01-15"):
         LedgerBook(tmp_path)
-    with closing(open_ledger(tmp_path)) as db:
+    with closing(LEDGER_FILE.open(tmp_path)) as db:
         db.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreNewer):
         LedgerBook(tmp_path)

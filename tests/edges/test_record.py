@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.edges.test_slate_log import no_file_larger_than
 
-from vedette.edges.record import HOUR_S, RECORD, hour_of, move_aside
+from vedette.edges.record import HOUR_S, RECORD, RECORD_FILE, hour_of
 from vedette.edges.record_book import RecordBook
 from vedette.edges.record_folding import NOT_SHOWN, UNKNOWN_SLATE
 from vedette.edges.record_view import QueryCount, RecordView, Totals
@@ -475,6 +475,6 @@ def test_a_damaged_file_is_named_and_moved_aside(tmp_path: Path) -> None:
         (tmp_path / RECORD).write_bytes(b"this is no database" * 500)
         with pytest.raises(StoreCorrupt, match="deleted"):
             RecordBook(tmp_path)
-        assert move_aside(tmp_path).name == f"record-damaged-{number}.db"
+        assert RECORD_FILE.move_aside(tmp_path).name == f"record-damaged-{number}.db"
     with closing(RecordBook(tmp_path)) as book:
         assert book.fold().slates == 1

@@ -16,13 +16,13 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from vedette.edges.record import RECORD, read_record
+from vedette.edges.record import RECORD, RECORD_FILE
 from vedette.edges.record_book import RecordBook
 from vedette.edges.record_logs import log_names
 from vedette.edges.slate_log import LOGS
 from vedette.edges.state import check_format, read_state, said_plainly
 from vedette.edges.warc import growing
-from vedette.edges.watch_file import WATCHES, read_watches
+from vedette.edges.watch_file import WATCH_FILE, WATCHES
 from vedette.errors import StoreCorrupt, StoreError, UsageError
 
 __all__ = ["Copied", "back_up", "restore"]
@@ -134,7 +134,7 @@ def _copy_state(folder: Path, to: Path, progress: Progress) -> None:
 def _copy_watches(folder: Path, partial: Path) -> list[str]:
     """What was new; after the state, so that what that has let go of is in it. What could not be copied, in words."""
     try:
-        with read_watches(folder) as db:
+        with WATCH_FILE.read(folder) as db:
             if db is not None:
                 (partial / WATCHES).touch(mode=0o600)
                 with closing(sqlite3.connect(partial / WATCHES)) as copy:
@@ -160,7 +160,7 @@ def _copy_record(folder: Path, partial: Path) -> list[str]:
         for name in names:
             with suppress(FileNotFoundError):  # it was folded just now
                 shutil.copyfile(folder / LOGS / name, partial / LOGS / name)
-        with read_record(folder) as db:
+        with RECORD_FILE.read(folder) as db:
             if db is not None:
                 (partial / RECORD).touch(mode=0o600)
                 with closing(sqlite3.connect(partial / RECORD)) as copy:

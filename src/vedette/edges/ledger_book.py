@@ -10,13 +10,13 @@ Balances are kept beside the entries, in the same transactions, and added up ane
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
-from vedette.edges.ledger_file import ledger_said_plainly, open_ledger
+from vedette.edges.ledger_file import LEDGER_FILE
 from vedette.errors import StoreCorrupt
 from vedette.serve.sponsor.clicks import USUAL, Click, ClickRules, Objection, objection
 from vedette.serve.sponsor.ledger import Balance, Entry, Kind, balances
@@ -109,7 +109,7 @@ class LedgerBook:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._db = open_ledger(folder)
+        self._db = LEDGER_FILE.open(folder)
         try:
             self._prove()
         except BaseException:
@@ -163,11 +163,11 @@ class LedgerBook:
 
     def showing(self, token: str) -> Showing | None:
         """What was shown under a token."""
-        with ledger_said_plainly(self._folder):
+        with LEDGER_FILE.said_plainly(self._folder):
             return _showing_of(self._db, token)
 
     def _prove(self) -> None:
-        with ledger_said_plainly(self._folder):
+        with LEDGER_FILE.said_plainly(self._folder):
             self._db.execute("BEGIN")
             try:
                 added = balances(kept_entries(self._db))
@@ -273,18 +273,8 @@ class LedgerBook:
         sql = "INSERT INTO refusal VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
         self._db.execute(sql, (day.isoformat(), payer, str(reason)))
 
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, which nobody else writes in; all of it or nothing."""
-        with ledger_said_plainly(self._folder):
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
+    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
+        return LEDGER_FILE.writing(self._db, self._folder)
 
 
 def kept_entries(db: sqlite3.Connection) -> Iterator[Entry]:

@@ -10,14 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
+from vedette.edges.side_file import SideFile
 
-__all__ = ["LEDGER", "ledger_said_plainly", "open_ledger", "read_ledger"]
+__all__ = ["LEDGER", "LEDGER_FILE", "read_ledger"]
 
 LEDGER = "ledger.db"
 # A search waits for it: rather no ad than a slow page.
 BUSY_S = 2.0
-LARGEST_WAL_BYTES = 16 << 20
 
 # Each entry leads from one version to the next.
 _STEPS = (
@@ -93,87 +92,13 @@ CREATE TABLE refusal (
 """,
 )
 
-
-def open_ledger(folder: Path) -> sqlite3.Connection:
-    """To write, made or brought up to date where need be; a newer one is refused untouched."""
-    path = folder / LEDGER
-    with ledger_said_plainly(folder):
-        if not path.exists():  # to open and close a database that is in use would undo its locks
-            path.touch(mode=0o600)
-        db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
-        try:
-            _known_version(db, folder)
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = FULL")
-            db.execute(f"PRAGMA journal_size_limit = {LARGEST_WAL_BYTES}")
-            _bring_up_to_date(db, folder)
-        except BaseException:
-            db.close()
-            raise
-        return db
+LEDGER_FILE = SideFile(LEDGER, _STEPS, "restore it, for it says who owes what", busy_s=BUSY_S)
 
 
 @contextmanager
 def read_ledger(folder: Path) -> Iterator[sqlite3.Connection | None]:
     """One moment of it, beside the writers; None where nothing was ever shown."""
-    path = folder / LEDGER
-    if not path.exists():
-        yield None
-        return
-    with ledger_said_plainly(folder):
-        db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", timeout=BUSY_S, uri=True, isolation_level=None)
-        try:
+    with LEDGER_FILE.read(folder) as db:
+        if db is not None:
             db.execute("BEGIN")
-            yield db if _known_version(db, folder) else None
-        finally:
-            db.close()
-
-
-@contextmanager
-def ledger_said_plainly(folder: Path) -> Iterator[None]:
-    """Troubles of file system and database, in words that say what to do."""
-    path = folder / LEDGER
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-            raise StoreBusy(f"{path} is being written by another vedette: try again in a moment") from error
-        raise StoreError(f"{path}: {error}; nothing committed is lost: make room, or check permissions") from error
-    except sqlite3.DatabaseError as error:
-        raise StoreCorrupt(f"{path} cannot be read ({error}): restore it, for it says who owes what") from error
-    except OSError as error:
-        raise StoreError(f"{error.filename or path}: {error.strerror}: make room, or check permissions") from error
-
-
-def _known_version(db: sqlite3.Connection, folder: Path) -> int:
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    if version > len(_STEPS):
-        raise StoreNewer(
-            f"{folder / LEDGER} has version {version}, and this vedette knows versions up to {len(_STEPS)}: "
-            "use a newer one"
-        )
-    return int(version)
-
-
-def _bring_up_to_date(db: sqlite3.Connection, folder: Path) -> None:
-    """In one transaction; whoever comes second finds it done."""
-    if _known_version(db, folder) == len(_STEPS):
-        return
-    db.execute("BEGIN IMMEDIATE")
-    for step in _STEPS[_known_version(db, folder) :]:
-        for statement in _statements(step):
-            db.execute(statement)
-    db.execute(f"PRAGMA user_version = {len(_STEPS)}")
-    db.execute("COMMIT")
-
-
-def _statements(step: str) -> Iterator[str]:
-    """Cut where a statement is whole: those of triggers have semicolons within."""
-    text = ""
-    for line in step.splitlines(keepends=True):
-        text += line
-        if sqlite3.complete_statement(text):
-            yield text
-            text = ""
-    if text.strip():
-        yield text
+        yield db

@@ -11,7 +11,7 @@ import numpy as np
 
 from vedette.edges.generations import Generations
 from vedette.edges.page_table import PageTable
-from vedette.edges.record import HOUR_S, RECORD, hour_of, read_record
+from vedette.edges.record import HOUR_S, RECORD, RECORD_FILE, hour_of
 from vedette.edges.slate_log import LOGS
 from vedette.edges.state import read_state
 from vedette.facts import Refusal
@@ -72,7 +72,7 @@ def age_of_pages(folder: Path, now_s: float) -> dict[str, float]:
 
 def search_numbers(folder: Path, now_s: float) -> dict[str, float]:
     """The last hour of searches. Counts are by the clock's hours, so of the one before as much counts as is missing."""
-    with read_record(folder) as db:
+    with RECORD_FILE.read(folder) as db:
         if db is None:
             return {}
         begun_s = hour_of(now_s)

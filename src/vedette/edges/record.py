@@ -5,24 +5,14 @@ to be forgotten the whole file is written anew. It has a number of its own, apar
 thrown away, and the crawl goes on.
 """
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from itertools import count
-from pathlib import Path
+from vedette.edges.side_file import SideFile
 
-from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
-
-__all__ = ["DAY_S", "HOUR_S", "RECORD", "hour_of", "move_aside", "open_record", "read_record", "record_said_plainly"]
+__all__ = ["DAMAGED", "DAY_S", "HOUR_S", "RECORD", "RECORD_FILE", "hour_of"]
 
 RECORD = "record.db"
 DAMAGED = "record-damaged-*.db*"
 HOUR_S = 3600
 DAY_S = 86_400
-# How long a writer waits for the other one: for the recorder, or for somebody who lets things be forgotten.
-BUSY_S = 10.0
-LARGEST_WAL_BYTES = 64 << 20
-
 # Each entry leads from one version to the next.
 _STEPS = (
     """
@@ -103,6 +93,14 @@ CREATE TABLE life (what TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOU
 """,
 )
 
+RECORD_FILE = SideFile(
+    RECORD,
+    _STEPS,
+    "it may be deleted, searches are recorded anew",
+    pragmas=("synchronous = NORMAL", "secure_delete = ON"),
+    largest_wal_bytes=64 << 20,
+)
+
 
 def hour_of(at_s: float) -> int:
     """When the hour of a moment began.
@@ -111,86 +109,3 @@ def hour_of(at_s: float) -> int:
     7200
     """
     return int(at_s // HOUR_S) * HOUR_S
-
-
-def open_record(folder: Path) -> sqlite3.Connection:
-    """To write, made or brought up to date where need be; a newer one is refused untouched."""
-    with record_said_plainly(folder):
-        if not (folder / RECORD).exists():  # to open and close a database that is in use would undo its locks
-            (folder / RECORD).touch(mode=0o600)
-        db = sqlite3.connect(folder / RECORD, timeout=BUSY_S, isolation_level=None)
-        try:
-            _known_version(db, folder)
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = NORMAL")
-            db.execute("PRAGMA secure_delete = ON")
-            db.execute(f"PRAGMA journal_size_limit = {LARGEST_WAL_BYTES}")
-            _bring_up_to_date(db, folder)
-        except BaseException:
-            db.close()
-            raise
-        return db
-
-
-@contextmanager
-def read_record(folder: Path) -> Iterator[sqlite3.Connection | None]:
-    """To read beside the writer; None where nothing was ever recorded."""
-    path = folder / RECORD
-    if not path.exists():
-        yield None
-        return
-    with record_said_plainly(folder):
-        db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", timeout=BUSY_S, uri=True, isolation_level=None)
-        try:
-            yield db if _known_version(db, folder) else None
-        finally:
-            db.close()
-
-
-def move_aside(folder: Path) -> Path:
-    """A file that cannot be read makes way for a new one; where it is now."""
-    names = (folder / f"record-damaged-{number}.db" for number in count(1))
-    aside = next(path for path in names if not path.exists())
-    (folder / RECORD).rename(aside)
-    for end in ("-wal", "-shm"):
-        with suppress(FileNotFoundError):
-            (folder / f"{RECORD}{end}").rename(f"{aside}{end}")
-    return aside
-
-
-@contextmanager
-def record_said_plainly(folder: Path) -> Iterator[None]:
-    """Troubles of file system and database, in words that say what to do."""
-    path = folder / RECORD
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-            raise StoreBusy(f"{path} is being written by another vedette: try again in a moment") from error
-        raise StoreError(f"{path}: {error}; nothing committed is lost: make room, or check permissions") from error
-    except sqlite3.DatabaseError as error:
-        raise StoreCorrupt(f"{path} cannot be read ({error}): it may be deleted, searches are recorded anew") from error
-    except OSError as error:
-        raise StoreError(f"{error.filename or path}: {error.strerror}: make room, or check permissions") from error
-
-
-def _known_version(db: sqlite3.Connection, folder: Path) -> int:
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    if version > len(_STEPS):
-        raise StoreNewer(
-            f"{folder / RECORD} has version {version}, and this vedette knows versions up to {len(_STEPS)}: "
-            "use a newer one"
-        )
-    return int(version)
-
-
-def _bring_up_to_date(db: sqlite3.Connection, folder: Path) -> None:
-    """In one transaction; whoever comes second finds it done."""
-    if _known_version(db, folder) == len(_STEPS):
-        return
-    db.execute("BEGIN IMMEDIATE")
-    for step in _STEPS[_known_version(db, folder) :]:
-        for statement in step.split(";\n"):
-            db.execute(statement)
-    db.execute(f"PRAGMA user_version = {len(_STEPS)}")
-    db.execute("COMMIT")

@@ -6,13 +6,13 @@ transaction that begins by taking the pen, and how far the log files were read i
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
 from vedette.edges import series
-from vedette.edges.record import DAMAGED, DAY_S, HOUR_S, open_record, record_said_plainly
+from vedette.edges.record import DAMAGED, DAY_S, HOUR_S, RECORD_FILE
 from vedette.edges.record_folding import Folding
 from vedette.edges.record_logs import LogFile, blank, log_names, open_logs
 from vedette.edges.slate_log import LOGS
@@ -60,7 +60,7 @@ class RecordBook:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._db = open_record(folder)
+        self._db = RECORD_FILE.open(folder)
 
     def close(self) -> None:
         """Let go."""
@@ -79,7 +79,7 @@ class RecordBook:
                 read = self._keep_offsets(files, offsets)
                 left = sum(file.left for file in files)
                 # The locks are held until the files are gone, so nobody else counts on what is in them.
-                self._commit()
+                db.execute("COMMIT")
                 for file in files:
                     file.remove_if_done()
         return Folded(folding.slates, folding.events, folding.garbage, read, left)
@@ -239,7 +239,7 @@ class RecordBook:
 
     def _rewrite(self) -> None:
         """Leave no copy behind: rows that were moved within the file leave some, and so does the log of changes."""
-        with record_said_plainly(self._folder):
+        with RECORD_FILE.said_plainly(self._folder):
             self._db.execute("VACUUM")
             (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
@@ -247,19 +247,5 @@ class RecordBook:
                 f"{self._folder}: it is deleted, but somebody reads an older copy of it: do the same again in a moment"
             )
 
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, which nobody else writes in; all of it or nothing."""
-        with record_said_plainly(self._folder):
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._commit()
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
-
-    def _commit(self) -> None:
-        if self._db.in_transaction:
-            self._db.execute("COMMIT")
+    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
+        return RECORD_FILE.writing(self._db, self._folder)

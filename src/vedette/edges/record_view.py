@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vedette.edges.record import HOUR_S, hour_of, read_record
+from vedette.edges.record import HOUR_S, RECORD_FILE, hour_of
 from vedette.edges.record_folding import unpacked
 from vedette.edges.series import SERIES
 from vedette.learn.record import Event, SlateRecord
@@ -142,7 +142,7 @@ class RecordView:
 
     def _rows(self, sql: str, *values: float | str) -> list[Any]:
         """No read stays open: the writer could not empty its log of changes meanwhile."""
-        with read_record(self._folder) as db:
+        with RECORD_FILE.read(self._folder) as db:
             return db.execute(sql, values).fetchall() if db else []
 
     def _row(self, sql: str, *values: float | str) -> Any:  # noqa: ANN401 - as many columns as were asked for

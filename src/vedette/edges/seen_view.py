@@ -3,7 +3,7 @@
 from collections import deque
 from pathlib import Path
 
-from vedette.edges.record import read_record
+from vedette.edges.record import RECORD_FILE
 from vedette.edges.record_view import RecordView
 from vedette.learn.record import Event, SlateRecord
 
@@ -22,5 +22,5 @@ def latest_slates(folder: Path, since_s: float, most: int) -> list[SlateRecord]:
 
 def undoubted_events(folder: Path, since_s: float) -> list[Event]:
     """All views and clicks since then of which nothing says that they are no person's."""
-    with read_record(folder) as db:
+    with RECORD_FILE.read(folder) as db:
         return [Event(*row) for row in db.execute(_EVENTS, (since_s,))] if db else []

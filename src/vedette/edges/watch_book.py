@@ -7,12 +7,12 @@ The number is the cursor of whoever reads.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
-from vedette.edges.watch_file import open_watches, read_watches, watches_said_plainly
+from vedette.edges.watch_file import WATCH_FILE
 
 __all__ = ["Delivery", "Fresh", "Item", "Told", "WatchBook", "WatchView"]
 
@@ -94,17 +94,17 @@ class WatchView:
 
     def items(self, after: int, most: int, watch: str | None = None) -> list[Item]:
         """The items after a number, the oldest first; of one watch where its mark is given."""
-        with read_watches(self._folder) as db:
+        with WATCH_FILE.read(self._folder) as db:
             return [] if db is None else _items(db, "> ?", "ASC", after, most, watch)
 
     def latest(self, before: int, most: int, watch: str | None = None) -> list[Item]:
         """The items before a number, the newest first."""
-        with read_watches(self._folder) as db:
+        with WATCH_FILE.read(self._folder) as db:
             return [] if db is None else _items(db, "< ?", "DESC", before, most, watch)
 
     def ends(self) -> tuple[int, int]:
         """The number of the oldest item that is kept (one too high where none is), and that of the newest ever."""
-        with read_watches(self._folder) as db:
+        with WATCH_FILE.read(self._folder) as db:
             if db is None:
                 return 1, 0
             row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'item'").fetchone()
@@ -115,19 +115,19 @@ class WatchView:
     def births(self, since_s: float, most: int) -> list[tuple[float, float | None]]:
         """When items since then were found and born, the latest first; at most so many."""
         sql = "SELECT found_s, born_s FROM item WHERE found_s >= ? ORDER BY seq DESC LIMIT ?"
-        with read_watches(self._folder) as db:
+        with WATCH_FILE.read(self._folder) as db:
             return [] if db is None else db.execute(sql, (since_s, most)).fetchall()
 
     def counts(self) -> Mapping[str, int]:
         """How many items each watch has, by mark."""
-        with read_watches(self._folder) as db:
+        with WATCH_FILE.read(self._folder) as db:
             return {} if db is None else dict(db.execute("SELECT watch, count(*) FROM match GROUP BY watch"))
 
     def deliveries(self, most: int, watch: str | None = None) -> list[Delivery]:
         """The latest messages, the last one first."""
         where = "" if watch is None else "WHERE watch = ?2"
         sql = f"SELECT {_DELIVERY} FROM delivery {where} ORDER BY number DESC LIMIT ?1"  # noqa: S608 - our columns
-        with read_watches(self._folder) as db:
+        with WATCH_FILE.read(self._folder) as db:
             values = (most,) if watch is None else (most, watch)
             return [] if db is None else [Delivery(*row) for row in db.execute(sql, values)]
 
@@ -137,7 +137,7 @@ class WatchBook:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._db = open_watches(folder)
+        self._db = WATCH_FILE.open(folder)
 
     def close(self) -> None:
         """Let go."""
@@ -161,7 +161,7 @@ class WatchBook:
     def fresh(self, most: int) -> list[Fresh]:
         """What is to be told, the oldest first."""
         sql = "SELECT print, page, found_s, how, via, at_s FROM fresh ORDER BY at_s, print LIMIT ?"
-        with watches_said_plainly(self._folder):
+        with WATCH_FILE.said_plainly(self._folder):
             return [Fresh(*row) for row in self._db.execute(sql, (most,))]
 
     def tell(self, told: Sequence[Told], gone: Iterable[int], wall_s: float) -> None:
@@ -191,13 +191,13 @@ class WatchBook:
             "(SELECT min(number) FROM delivery WHERE next_s IS NOT NULL GROUP BY watch) "
             "AND next_s <= ? ORDER BY next_s, number"
         )
-        with watches_said_plainly(self._folder):
+        with WATCH_FILE.said_plainly(self._folder):
             found = [Delivery(*row) for row in self._db.execute(sql, (wall_s,))]
         return [one for one in found if one.watch not in busy][:most]
 
     def matched(self, delivery: Delivery, most: int) -> list[Item]:
         """The items of a message."""
-        with watches_said_plainly(self._folder):
+        with WATCH_FILE.said_plainly(self._folder):
             rows = _items(self._db, "> ?", "ASC", delivery.first - 1, most, delivery.watch)
         return [item for item in rows if item.seq <= delivery.last]
 
@@ -224,7 +224,7 @@ class WatchBook:
 
     def waiting_watches(self) -> list[str]:
         """The watches for which messages wait, by mark."""
-        with watches_said_plainly(self._folder):
+        with WATCH_FILE.said_plainly(self._folder):
             return [row[0] for row in self._db.execute("SELECT DISTINCT watch FROM delivery WHERE next_s IS NOT NULL")]
 
     def tidy(self, now_s: float, wall_s: float) -> None:
@@ -264,18 +264,8 @@ class WatchBook:
         )
         self._db.execute(too_many, (wall_s, watch, MOST_WAITING))
 
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, which nobody else writes in; all of it or nothing."""
-        with watches_said_plainly(self._folder):
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
+    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
+        return WATCH_FILE.writing(self._db, self._folder)
 
 
 def _items(db: sqlite3.Connection, side: str, order: str, seq: int, most: int, watch: str | None) -> list[Item]:

@@ -17,7 +17,7 @@ from vedette.edges.book import StateBook
 from vedette.edges.find_book import WatchRow
 from vedette.edges.state import read_state
 from vedette.edges.watch_book import Delivery, WatchBook
-from vedette.edges.watch_file import move_aside
+from vedette.edges.watch_file import WATCH_FILE
 from vedette.edges.webhook import Posted
 from vedette.errors import StoreCorrupt, StoreError
 from vedette.live.watch_sending import Sender
@@ -104,7 +104,7 @@ class Herald:
             more = work()
         except StoreCorrupt as error:
             self._shut()
-            _say(f"{error}; it is kept as {move_aside(self._folder).name}")
+            _say(f"{error}; it is kept as {WATCH_FILE.move_aside(self._folder).name}")
             return False
         except (StoreError, OSError) as error:
             self._tell(str(error))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vedette.edges.measures import crawl_in_full, search_numbers, sizes
 from vedette.edges.post import Gone
-from vedette.edges.record import move_aside
+from vedette.edges.record import RECORD_FILE
 from vedette.edges.record_book import RecordBook
 from vedette.edges.slate_log import drop_salts
 from vedette.errors import StoreCorrupt, StoreError
@@ -129,7 +129,7 @@ class Recorder:
             more = work(self._opened())
         except StoreCorrupt as error:
             self.close()
-            _say(f"{error}; it is kept as {move_aside(self._folder).name}")
+            _say(f"{error}; it is kept as {RECORD_FILE.move_aside(self._folder).name}")
             return False
         except (StoreError, OSError) as error:
             self._tell(str(error))

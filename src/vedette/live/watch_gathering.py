@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vedette.edges.news_view import Known
 from vedette.edges.watch_book import Fresh, WatchBook
-from vedette.edges.watch_file import move_aside
+from vedette.edges.watch_file import WATCH_FILE
 from vedette.errors import StoreCorrupt
 from vedette.facts import fingerprint
 
@@ -54,7 +54,7 @@ class Gathering:
             self._note()
         except StoreCorrupt as error:
             self.close()
-            sys.stderr.write(f"vedette: {error}; it is kept as {move_aside(self._folder).name}\n")
+            sys.stderr.write(f"vedette: {error}; it is kept as {WATCH_FILE.move_aside(self._folder).name}\n")
             self._note()
         self._fresh, self._silent, self._moved = {}, {}, {}
 

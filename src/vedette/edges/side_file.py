@@ -1,0 +1,143 @@
+"""A database of a data folder beside its state: SQLite with a write-ahead log and a number of its own.
+
+Such a file can be newer or older than the folder, or damaged, and the crawl goes on: so each is opened, brought up to
+date and spoken of in the same way, here, and what is in it stands in a file of its own.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
+
+__all__ = ["SideFile"]
+
+BUSY_S = 10.0
+LARGEST_WAL_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SideFile:
+    """One kind of such a file.
+
+    Each of ``steps`` leads from one version to the next. ``pragmas`` are said at each opening to write. A writer waits
+    ``busy_s`` for another. ``if_damaged`` is what to do about a file that cannot be read.
+    """
+
+    name: str
+    steps: tuple[str, ...]
+    if_damaged: str
+    pragmas: tuple[str, ...] = ("synchronous = FULL",)
+    busy_s: float = BUSY_S
+    largest_wal_bytes: int = LARGEST_WAL_BYTES
+
+    def open(self, folder: Path) -> sqlite3.Connection:
+        """To write, made or brought up to date where need be; a newer one is refused untouched."""
+        path = folder / self.name
+        with self.said_plainly(folder):
+            if not path.exists():  # to open and close a database that is in use would undo its locks
+                path.touch(mode=0o600)
+            db = sqlite3.connect(path, timeout=self.busy_s, isolation_level=None, check_same_thread=False)
+            try:
+                self._version(db, folder)
+                for pragma in ("journal_mode = WAL", *self.pragmas, f"journal_size_limit = {self.largest_wal_bytes}"):
+                    db.execute(f"PRAGMA {pragma}")
+                self._bring_up_to_date(db, folder)
+            except BaseException:
+                db.close()
+                raise
+            return db
+
+    @contextmanager
+    def read(self, folder: Path) -> Iterator[sqlite3.Connection | None]:
+        """To read beside the writers; None where nothing was ever written."""
+        path = folder / self.name
+        if not path.exists():
+            yield None
+            return
+        with self.said_plainly(folder):
+            address = f"{path.resolve().as_uri()}?mode=ro"
+            db = sqlite3.connect(address, timeout=self.busy_s, uri=True, isolation_level=None)
+            try:
+                yield db if self._version(db, folder) else None
+            finally:
+                db.close()
+
+    @contextmanager
+    def writing(self, db: sqlite3.Connection, folder: Path) -> Iterator[sqlite3.Connection]:
+        """One transaction, which nobody else writes in; all of it or nothing."""
+        with self.said_plainly(folder):
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                if db.in_transaction:  # else it was committed within
+                    db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def said_plainly(self, folder: Path) -> Iterator[None]:
+        """Troubles of file system and database, in words that say what to do."""
+        path = folder / self.name
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+                raise StoreBusy(f"{path} is being written by another vedette: try again in a moment") from error
+            raise StoreError(f"{path}: {error}; nothing committed is lost: make room, or check permissions") from error
+        except sqlite3.DatabaseError as error:
+            raise StoreCorrupt(f"{path} cannot be read ({error}): {self.if_damaged}") from error
+        except OSError as error:
+            raise StoreError(f"{error.filename or path}: {error.strerror}: make room, or check permissions") from error
+
+    def move_aside(self, folder: Path) -> Path:
+        """A file that cannot be read makes way for a new one; where it is now."""
+        stem = Path(self.name).stem
+        names = (folder / f"{stem}-damaged-{number}.db" for number in count(1))
+        aside = next(path for path in names if not path.exists())
+        (folder / self.name).rename(aside)
+        for end in ("-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                (folder / f"{self.name}{end}").rename(f"{aside}{end}")
+        return aside
+
+    def _version(self, db: sqlite3.Connection, folder: Path) -> int:
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version > len(self.steps):
+            raise StoreNewer(
+                f"{folder / self.name} has version {version}, and this vedette knows versions up to "
+                f"{len(self.steps)}: use a newer one"
+            )
+        return int(version)
+
+    def _bring_up_to_date(self, db: sqlite3.Connection, folder: Path) -> None:
+        """In one transaction; whoever comes second finds it done."""
+        if self._version(db, folder) == len(self.steps):
+            return
+        db.execute("BEGIN IMMEDIATE")
+        for step in self.steps[self._version(db, folder) :]:
+            for statement in _statements(step):
+                db.execute(statement)
+        db.execute(f"PRAGMA user_version = {len(self.steps)}")
+        db.execute("COMMIT")
+
+
+def _statements(step: str) -> Iterator[str]:
+    r"""Cut where a statement is whole: those of triggers have semicolons within.
+
+    >>> list(_statements("CREATE TABLE a (b);\nCREATE TABLE c (d)"))
+    ['CREATE TABLE a (b);\n', 'CREATE TABLE c (d)']
+    """
+    text = ""
+    for line in step.splitlines(keepends=True):
+        text += line
+        if sqlite3.complete_statement(text):
+            yield text
+            text = ""
+    if text.strip():
+        yield text
