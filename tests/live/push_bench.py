@@ -52,9 +52,7 @@ class Bench:
         state = State(self.folder, drive.db, drive.urls, drive.book, BandTable(None, drive.urls.secret), True, ())
         keeper = drive.keeper
         self.state = state
-        self.push = PushKeeping(
-            self.settings, state, keeper, lambda urls, named, now_s: keeper._named([(urls, named)], now_s)
-        )
+        self.push = PushKeeping(self.settings, state, keeper, keeper.announced)
 
     @property
     def now_s(self) -> float:

@@ -8,12 +8,10 @@ It alone decides and it alone writes. robots.txt is judged here, before an erran
     renewed    6  known pages whose time has come wait again             (refresh)
 """
 
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
 
 from vedette.discover.normalize import normalize
-from vedette.facts import Failure, Origin, Refusal, origin_of
+from vedette.facts import Failure, Origin, Refusal
 from vedette.fetch.robots_state import RobotsSilent, RobotsState
 from vedette.ring import standing
 from vedette.ring.answers import Answers
@@ -21,23 +19,23 @@ from vedette.ring.choice import NOBODY, Chooser
 from vedette.ring.concealment import lies_in
 from vedette.ring.copies import Copies
 from vedette.ring.fates import Fates
+from vedette.ring.finds import Finds
 from vedette.ring.first_fetches import FirstFetches
+from vedette.ring.held_back import HeldBack
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost, Named, Order, Rules, Tally
 from vedette.ring.links import spelt
 from vedette.ring.looks import Looks
 from vedette.ring.newness import Newness
-from vedette.ring.orders import Errand, Fetched, HostNews, Orders, Report, Result, Silent
+from vedette.ring.orders import Errand, HostNews, Orders, Report, Result
 from vedette.ring.ports import Book, Gained, HostRow, Urls
 from vedette.ring.refreshing import Refreshing
+from vedette.ring.results import Results
 from vedette.ring.robots_errands import RobotsErrands
 from vedette.ring.schedule import Schedule
-from vedette.ring.thrift import RELEASED, Thrift
+from vedette.ring.thrift import Thrift
 
 __all__ = ["Keeper"]
-
-LAST_FRONT = 7
-HOPELESS = frozenset({Failure.TLS, Failure.TOO_LARGE, Failure.PROTOCOL, Failure.ADDRESS, Failure.NAME})
 
 
 class Keeper:
@@ -53,13 +51,16 @@ class Keeper:
         self.thrift = Thrift(lambda: copies.learned)
         self._hosts = Hosts(rules, urls, workers)
         self._newness = Newness(self._hosts, urls, book)
+        self._held_back = HeldBack(self._hosts, urls, book, self.thrift, self.tally)
         self._fates = Fates(urls, book, schedule, self.tally)
         self.firsts = FirstFetches(rules, book, lambda: self.refreshing.price)
         self._chooser = Chooser(self._hosts, urls, book, self._fates, self.thrift, self.firsts, schedule.witness)
         self._robots = RobotsErrands(self._hosts, book, self._sitemaps)
         self.refreshing = Refreshing(rules, book, schedule.seed, schedule.witness)
         self._looks = Looks(self._hosts, urls, book, self.refreshing)
+        self._finds = Finds(self._hosts, urls, self._chooser, self._looks, self._newness, self._fates, self.thrift)
         self._answers = Answers(self._hosts, urls, book, schedule, self.refreshing, copies, self.thrift, self.sited)
+        self._results = Results(self._hosts, self._robots, self._fates, self._answers, self.thrift, self.tally)
 
     @property
     def rules(self) -> Rules:
@@ -80,77 +81,16 @@ class Keeper:
 
     def found(self, urls: Sequence[str], depth: int, now_s: float, *, hops: int = 0, front: int | None = None) -> int:
         """URLs that belong to a site, in its spelling: the unseen ones wait from now on. How many those were."""
-        return self._named([(urls, Named("", depth, hops, front))], now_s)
-
-    def _named(self, named: Sequence[tuple[Sequence[str], Named]], now_s: float) -> int:
-        """URLs with what they have in common: all that a report named at once, since each batch has its price.
-
-        Most of it is known.
-        """
-        everything = [url for urls, _ in named for url in urls]
-        ends = list(accumulate(len(urls) for urls, _ in named))
-        fresh = [
-            named[bisect_right(ends, place)][1]._replace(url=everything[place])
-            for place in self._unknown(everything, [one.again for urls, one in named for _ in urls])
-        ]
-        if not fresh:
-            return 0
-        self._looks.found(fresh)
-        origins = [origin_of(one.url) for one in fresh]
-        ids = self.urls.host_ids([origin.host for origin in origins])
-        new = self.urls.add(self._chooser.told(fresh, ids), now_s).tolist()
-        if any(one.hops for one in fresh) or self._newness.is_likely(ids, now_s):
-            found = dict(zip(self.urls.find([one.url for one in fresh]).tolist(), fresh, strict=True))
-            self._fates.hops.update({id_: found[id_].hops for id_ in new if found[id_].hops})
-            hosts = {one.url: host for one, host in zip(fresh, ids, strict=True)}
-            news = self._newness.found({id_: found[id_] for id_ in new}, hosts, now_s)
-            self._hasten({id_: found[id_].url for id_ in news})
-        for one in fresh:
-            self.thrift.found(one.url, one.source, is_named=one.vouched)
-        for origin, id_ in dict(zip(origins, ids, strict=True)).items():
-            host = self._hosts.known(origin.host, id_)
-            host.origins[origin] = None
-            host.paused_s = 0.0
-            self._hosts.enqueue(host)
-        return len(new)
-
-    def _hasten(self, news: Mapping[int, str]) -> None:
-        """What is new on the web comes before what is known, or has been waiting for long."""
-        self.urls.first(news)
-        for id_, url in news.items():
-            host = self._hosts.get(origin_of(url).host)
-            host.news[id_] = None
-            if self._hosts.budget is not None:
-                self._hosts.budget.hasten(host)
-
-    def _unknown(self, urls: Sequence[str], again: Sequence[bool]) -> list[int]:
-        """The places of those that are unknown. What a page links to is counted once, not each time it is fetched."""
-        if not any(again):
-            return self.urls.unknown(urls)
-        counted = [place for place, is_again in enumerate(again) if not is_again]
-        others = [place for place, is_again in enumerate(again) if is_again]
-        unknown = [counted[place] for place in self.urls.unknown([urls[place] for place in counted])]
-        ids = self.urls.find([urls[place] for place in others]).tolist()
-        return sorted(unknown + [place for place, id_ in zip(others, ids, strict=True) if not id_])
+        return self._finds.named([(urls, Named("", depth, hops, front))], now_s)
 
     def announced(self, urls: Sequence[str], named: Named, now_s: float) -> int:
         """URLs that a source named which was not fetched: it was pushed here, or pinged. How many were unseen."""
-        return self._named([(urls, named)], now_s)
+        return self._finds.named([(urls, named)], now_s)
 
     def wish(self, urls: Sequence[str], now_s: float) -> list[int]:
         """Somebody waits for these URLs, each in its site's spelling: they come next when their host may be asked."""
         self.found(urls, 0, now_s, front=0)
-        ids: list[int] = self.urls.find(urls).tolist()
-        self.urls.again(ids, priority=0)
-        self.urls.first(ids)
-        for url, id_ in zip(urls, ids, strict=True):
-            origin = origin_of(url)
-            host = self._fates.wished[id_] = self._hosts.get(origin.host)
-            host.origins[origin] = None
-            host.wishes[id_] = None
-            host.paused_s = 0.0
-            self._hosts.requeue(host)
-        return ids
+        return self._finds.wish(urls)
 
     def _sitemaps(self, urls: Sequence[str], now_s: float) -> None:
         """What robots.txt names belongs to a site like any other link."""
@@ -183,7 +123,7 @@ class Keeper:
         for host in seen:
             self._hosts.enqueue(host)
         instead, self._chooser.instead = self._chooser.instead, []
-        self._named([((one.url,), one) for one in instead], now_s)
+        self._finds.named([((one.url,), one) for one in instead], now_s)
         return orders, lookups
 
     def next_s(self) -> float | None:
@@ -270,13 +210,13 @@ class Keeper:
             self._result(result, worker)
         began_s = min((result.started_s for result in report.results), default=0.0)
         ended_s = max((result.ended_s for result in report.results), default=0.0)
-        self._named(self._answers.keep(worker), ended_s)
+        self._finds.named(self._answers.keep(worker), ended_s)
         if self.rules.recrawl:
             self._looks.ended(report.results, ended_s)
             self.firsts.ended(report.results)
         ended = (*report.returned, *(result.errand for result in report.results))
         for name in dict.fromkeys(errand.host for errand in ended):
-            self._release(self.hosts[name])
+            self._held_back.release(self.hosts[name])
             self._hosts.enqueue(self.hosts[name])
             if report.results:
                 self._newness.heard(self.hosts[name], began_s, ended_s)
@@ -303,13 +243,7 @@ class Keeper:
     def _result(self, result: Result, worker: int) -> None:
         host = self.hosts[result.errand.host]
         if self._ended_out(host, result.errand, worker):
-            self.tally.requests += 1
-            host.streak = host.streak + 1 if isinstance(result, Fetched) and not host.strain else 0
-            if result.errand.robots_of is not None:
-                self.tally.robots += 1
-                self._robots.came(result)
-            else:
-                self._page_came(host, result, worker)
+            self._results.came(host, result, worker)
 
     def _ended_out(self, host: KeptHost, errand: Errand, worker: int) -> bool:
         """Whether the worker had this errand, which is no longer out then; late words of a lost worker do not count."""
@@ -321,48 +255,7 @@ class Keeper:
         self.pages_out -= had
         return had
 
-    def _page_came(self, host: KeptHost, result: Result, worker: int) -> None:
-        if isinstance(result, Silent):
-            most = 1 if result.failure in HOPELESS else self.rules.most_attempts
-            self._in_vain(result, str(result.failure), worker, most)
-        elif result.status == 429 or result.status >= 500:
-            self._in_vain(result, f"status {result.status}", worker, self.rules.most_attempts)
-        else:
-            self._answered(host, result, worker)
-
-    def _in_vain(self, result: Result, why: str, worker: int, most_attempts: int) -> None:
-        self.thrift.dropped([result.errand.id])
-        self._fates.try_again(result.errand, why, worker, result.ended_s, most_attempts)
-
-    def _answered(self, host: KeptHost, result: Fetched, worker: int) -> None:
-        errand = result.errand
-        self.tally.statuses[result.status] += 1
-        self.tally.bytes += result.body_bytes
-        if result.location is not None and errand.hops >= self.rules.most_redirects:
-            why = f"more than {self.rules.most_redirects} redirects"
-            self._fates.fail(errand.id, errand.url, why, worker, result.ended_s)
-            return
-        self._fates.end(errand.id)
-        self._answers.take(host.id, result, self.tally)
-
     # 6 refresh
-
-    def _release(self, host: KeptHost) -> None:
-        """What was held back and may be worth a fetch by now, or in the operator's eyes, waits again."""
-        if not host.held:
-            return
-        overruled = any("trap" in site.overrule for site in self._hosts.sites.of_host(host.name))
-        for place in list(host.held):
-            most = RELEASED if overruled else self.thrift.releasable(place)
-            if not most:
-                continue
-            ids = self.book.release(host.id, place, most)
-            host.held[place] -= len(ids)
-            self.tally.refusals[Refusal.TRAP] -= len(ids)
-            if host.held[place] <= 0 or not ids:
-                del host.held[place]
-            self.urls.again(ids, priority=LAST_FRONT)
-            host.paused_s = 0.0
 
     def renewed(self, now_s: float, most: int = 1000) -> int:
         """Time goes by: known pages whose time has come, at the price of the moment, wait again; how many."""
@@ -401,7 +294,7 @@ class Keeper:
         self.firsts.rule(rules)
         self._vouch()
         for host in [host for host in self.hosts.values() if host.held]:
-            self._release(host)
+            self._held_back.release(host)
             self._hosts.requeue(host)
         for site in rules.sites:
             self.found([site.start], 0, now_s, front=0)
@@ -462,7 +355,7 @@ class Keeper:
         self.robots.update(robots)
         self._hosts.begin(names, robots, now_s, clean=clean)
         for name in dict.fromkeys(name for name, _, _ in held):
-            self._release(self._hosts.get(name))
+            self._held_back.release(self._hosts.get(name))
             self._hosts.enqueue(self._hosts.get(name))
 
     def _vouch(self) -> None:
@@ -479,7 +372,7 @@ class Keeper:
             self.pages_out -= len(held)
             self._fates.put_back(held, worker)
             if held:
-                self._release(host)
+                self._held_back.release(host)
             host.errands += files.values()
             if held or files:
                 self._keep_hosts([host])
