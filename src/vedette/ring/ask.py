@@ -107,7 +107,8 @@ class Asker:
         self._rested(host, rest, outcome.ended_s)
         if errand.robots_of is not None and errand.robots_of.host == host:
             self._give_back_pages(host)
-        return read_outcome(errand, outcome, self.links)
+        held_s = max(outcome.ended_s - outcome.started_s, 0.0) / self.speed
+        return read_outcome(errand, outcome, self.links)._replace(held_s=held_s)
 
     def _ask(self, taken: Taken[Errand]) -> Ask:
         errand = taken.item
