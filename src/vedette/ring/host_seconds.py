@@ -1,4 +1,4 @@
-"""For how long connections to each host are held: a page that was not fetched of late costs what its host's others do."""
+"""For how long connections to each host are held: pages that were not fetched of late cost what others of it do."""
 
 import json
 from collections.abc import Mapping, Sequence
