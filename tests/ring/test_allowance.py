@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from math import inf
+from typing import NamedTuple
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vedette.facts import Site
@@ -96,25 +97,115 @@ def test_what_must_not_wait_slows_the_rest_down_and_does_not_stop_it(per_s: floa
     assert bucket.ready_s <= (burst + 2.0) / per_s
 
 
-@given(st.lists(st.tuples(st.sampled_from([SITE, OTHER]), st.floats(0.0, 3.0)), max_size=200), st.floats(0.05, 1.0))
-def test_a_share_is_a_limit_and_not_a_right(asked: list[tuple[str, float]], share: float) -> None:
-    """A site with a share takes no more than its part of the pace, all together no more than the pace."""
-    per_s, burst_s = 2.0, 3.0
-    allowance = Allowance()
-    allowance.set_pace(per_s, burst_s, {SITE: share})
-    now_s, taken = 0.0, {SITE: 0, OTHER: 0}
-    for site, step_s in asked:
-        now_s += step_s
-        taken[site] += allowance.take(site, now_s)
-    assert taken[SITE] <= max(1.0, share * per_s * burst_s) + share * per_s * now_s + 1e-6
-    assert sum(taken.values()) <= per_s * (burst_s + now_s) + 1e-6
+class Wanting(NamedTuple):
+    """Somebody who wants pages: for which site, how many a second, and from when to when."""
+
+    site: str
+    per_s: float
+    begin_s: float
+    end_s: float
+
+
+class Crowd:
+    """Everybody has one host, that waits for the budget as the keeper lets it wait."""
+
+    def __init__(self, shares: dict[str, float], wanting: Sequence[Wanting], per_s: float) -> None:
+        self._budget, self._wanting = Budget(), wanting
+        sites = tuple(Site(one.site, share=shares.get(one.site)) for one in wanting)
+        self._budget.rule(Rules(sites, budget_per_s=per_s, ahead_s=2.0))
+        self._hosts = {one: KeptHost(one.site, number) for number, one in enumerate(wanting)}
+        self._owed = dict.fromkeys(wanting, 0.0)
+        self._given: list[tuple[float, str]] = []
+
+    def given(self, for_s: float, step_s: float = 0.05) -> list[tuple[float, str]]:
+        """Who is given a page, and when."""
+        for step in range(int(for_s / step_s)):
+            now_s = step * step_s
+            for one in self._wanting:
+                more = one.per_s * step_s if one.begin_s <= now_s < one.end_s else 0.0
+                self._owed[one] = min(self._owed[one] + more, 3.0)
+            while (host := self._budget.released(now_s)) is not None:
+                self._turn(next(one for one in self._wanting if self._hosts[one] is host), now_s)
+            for one in self._wanting:
+                if self._owed[one] >= 1 and not self._hosts[one].short_of:
+                    self._turn(one, now_s)
+        return self._given
+
+    def _turn(self, one: Wanting, now_s: float) -> None:
+        for _ in range(min(int(self._owed[one]), self._budget.offer([one.site], now_s))):
+            if self._budget.take(one.site, now_s, at_once=False):
+                self._given.append((now_s, one.site))
+                self._owed[one] -= 1
+        if self._owed[one] >= 1:
+            self._budget.wait(self._hosts[one], [one.site], now_s)
+
+
+def crowd(shares: dict[str, float], wanting: Sequence[Wanting], per_s: float, for_s: float) -> list[tuple[float, str]]:
+    """Who is given a page, and when."""
+    return Crowd(shares, wanting, per_s).given(for_s)
+
+
+def count(given: list[tuple[float, str]], site: str, begin_s: float, end_s: float) -> int:
+    """How many pages a site was given in a time."""
+    return sum(begin_s <= at_s < end_s for at_s, name in given if name == site)
+
+
+PARTS = st.floats(0.1, 0.5)
+RATES = st.sampled_from([0.5, 2.0, 10.0])
+
+
+@settings(max_examples=30)
+@given(PARTS, RATES)
+def test_a_site_alone_borrows_what_nobody_takes(share: float, per_s: float) -> None:
+    """While others are silent, a site with a share has nearly the whole budget, and never more than it."""
+    given_out = crowd({SITE: share}, [Wanting(SITE, 2 * per_s, 0.0, 1e9)], per_s, 120.0)
+    assert 0.95 <= count(given_out, SITE, 20.0, 120.0) / (per_s * 100.0) <= 1.02
+
+
+@settings(max_examples=30)
+@given(PARTS, RATES)
+def test_a_borrower_is_held_to_its_share_as_soon_as_others_have_work(share: float, per_s: float) -> None:
+    """From the second on in which others want everything, it gets its part and they get the rest; then it borrows."""
+    borrower, busy = Wanting(SITE, 2 * per_s, 0.0, 1e9), Wanting(OTHER, 2 * per_s, 100.0, 200.0)
+    given_out = crowd({SITE: share}, [borrower, busy], per_s, 400.0)
+    few = 3 + 0.02 * per_s * 100.0
+    assert abs(count(given_out, SITE, 100.0, 200.0) - share * per_s * 100.0) <= few
+    assert count(given_out, OTHER, 100.0, 200.0) >= (1 - share) * per_s * 100.0 - few
+    assert count(given_out, SITE, 300.0, 400.0) >= 0.95 * per_s * 100.0
+
+
+@settings(max_examples=30)
+@given(PARTS, PARTS, RATES)
+def test_no_site_is_starved_of_its_share_by_borrowers_or_by_many(own: float, other: float, per_s: float) -> None:
+    """Whoever borrows before, and however many without a share want more: a site that wants its share has it."""
+    late = [Wanting(OTHER, 2 * per_s, 100.0, 1e9), Wanting("https://c.test/", 2 * per_s, 100.0, 1e9)]
+    many = [Wanting(f"https://m{number}.test/", 2 * per_s, 0.0, 1e9) for number in range(5)]
+    given_out = crowd({SITE: own, OTHER: other}, [Wanting(SITE, 2 * per_s, 0.0, 1e9), *late, *many], per_s, 200.0)
+    few = 3 + 0.03 * per_s * 100.0
+    total = max(own + other, 1.0)
+    assert count(given_out, SITE, 100.0, 200.0) >= own / total * per_s * 100.0 - few
+    assert count(given_out, OTHER, 100.0, 200.0) >= other / total * per_s * 100.0 - few
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.floats(0.05, 1.0), st.floats(0.1, 4.0)), min_size=1, max_size=4), RATES)
+def test_however_they_share_and_borrow_no_minute_has_more_than_a_fiftieth_above_the_budget(
+    sites: list[tuple[float, float]], per_s: float
+) -> None:
+    """All takes are of the bucket of all; a page more or less aside."""
+    names = [f"https://s{number}.test/" for number in range(len(sites))]
+    shares = {name: share for name, (share, _) in zip(names, sites, strict=True)}
+    wanting = [Wanting(name, wish * per_s, 0.0, 1e9) for name, (_, wish) in zip(names, sites, strict=True)]
+    times = [at_s for at_s, _ in crowd(shares, wanting, per_s, 180.0)]
+    for begin_s in range(0, 120, 5):
+        assert sum(begin_s <= at_s < begin_s + 60 for at_s in times) <= 1.02 * 60 * per_s + 1
 
 
 def test_what_a_site_does_not_take_is_left_to_the_others() -> None:
     """A site without a share has the whole pace while the one with a share is silent."""
     allowance = Allowance()
     allowance.set_pace(2.0, 1.0, {SITE: 0.5})
-    assert sum(allowance.take(OTHER, now_s / 2) for now_s in range(100)) == 100
+    assert sum(allowance.take(OTHER, now_s / 2, borrows=False) for now_s in range(100)) == 100
 
 
 def test_another_pace_brings_no_second_burst() -> None:
@@ -123,20 +214,32 @@ def test_another_pace_brings_no_second_burst() -> None:
     taken = 0
     for share in (0.5, 0.4, 0.3, 0.2):
         allowance.set_pace(10.0, 1.0, {SITE: share})
-        while allowance.take(OTHER, 5.0):
+        while allowance.take(OTHER, 5.0, borrows=False):
             taken += 1
     assert taken == 10
-    assert allowance.lacking(OTHER, 5.0) == ALL
+    assert allowance.lacking(OTHER, 5.0, borrows=False) == ALL
 
 
 def test_a_site_hears_of_its_own_share_first() -> None:
     """Where both are spent, it is the share that keeps it waiting; where only the share is, others go on."""
     allowance = Allowance()
     allowance.set_pace(1.0, 4.0, {SITE: 0.25})
-    assert allowance.take(SITE, 0.0)
-    assert allowance.lacking(SITE, 0.0) == SITE
-    assert allowance.lacking(OTHER, 0.0) is None
+    assert all(allowance.take(SITE, 0.0, borrows=False) for _ in range(2))
+    assert allowance.lacking(SITE, 0.0, borrows=False) == SITE
+    assert allowance.lacking(OTHER, 0.0, borrows=False) is None
     assert -inf < allowance.ready_s(SITE) <= 4.0
+
+
+@given(PACES, BURSTS, STARTS, st.integers(1, 50))
+def test_what_comes_back_unasked_may_be_given_out_again_and_no_more(
+    per_s: float, burst: float, start_s: float, times: int
+) -> None:
+    """Each page that comes back leaves room for one, and never for more than a burst."""
+    bucket = Bucket(per_s, burst)
+    taken = greedy(bucket, start_s)
+    for _ in range(times):
+        bucket.give_back()
+    assert bucket.room(start_s) == min(taken, times)
 
 
 def test_who_has_news_comes_before_those_that_have_waited() -> None:

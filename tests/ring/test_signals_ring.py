@@ -5,12 +5,9 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.ring.memory_web import Drive, MemoryWeb, Reply, Served, Server, page, robots, rules_for
 
 from vedette.refresh.policies.fixed import Fixed
-from vedette.ring.fetch_cost import FetchCost
 from vedette.ring.ports import Look, Signal
 from vedette.ring.recollection import Recollection
 from vedette.ring.schedule import Schedule
@@ -106,16 +103,3 @@ def test_links_are_not_counted_again_when_a_page_is_fetched_again() -> None:
     drive.run(5 * DAY_S)
     assert len([url for url in drive.asked_urls() if url == START]) > 1
     assert drive.urls.times_named(np.array([id_], np.uint32)).tolist() == counted
-
-
-@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=20), st.lists(st.integers(0, 10**9), min_size=2))
-def test_costs_are_positive_bounded_and_grow_with_size(seen: list[int], sizes: list[int]) -> None:
-    """Whatever was fetched before, a larger page costs no less, and none costs nothing or much more than others."""
-    cost = FetchCost().after(seen).of(sorted(sizes))
-    assert ((cost > 0) & (cost <= 2)).all()
-    assert (np.diff(cost) >= 0).all()
-
-
-def test_before_anything_was_fetched_every_page_costs_the_same() -> None:
-    """A cost that nobody knows is that of an ordinary fetch."""
-    assert FetchCost().of([1, 10**9]).tolist() == [1.0, 1.0]

@@ -1,12 +1,15 @@
-"""How many pages may be given out: so many a second in all, and of that a part at most for a site that has a share.
+"""How many pages may be given out: so many a second in all, and of that its part for a site that has a share.
 
-Token buckets in world time. A bucket fills at a steady pace up to its burst, and each page takes one. A share is a
-limit, not a right: what a site does not take is left in the bucket of all. What must not wait (robots.txt, and what
-somebody asked for by name) leaves in any case and is counted; what it takes in advance is bounded, so that it can slow
-the rest down and not stop it. A page that comes back unasked was counted all the same.
+Token buckets in world time. A bucket fills at a steady pace up to its burst, and each page takes one of the bucket of
+all. A site with a share has a bucket of its own beside it. While that has something the site goes before those without
+a share. When it is empty the site may *borrow* what nobody else takes: what would soon overflow the bucket of all. As
+soon as others have work nothing overflows, so a borrower is held to its share; and it takes nothing that others of a
+share had a right to. What must not wait (robots.txt, and what somebody asked for by name) leaves in any case and is
+counted; what it takes in advance is bounded, so that it can slow the rest down and not stop it. A page that comes back
+unasked is given back.
 
-A fixed number of pages a second says nothing of what they are worth. The price (planned) will weigh that, and replace
-this.
+This is a limit that holds at every moment. Which fetches are worth it is for the price to say (``vedette.price``):
+what is not worth that does not come here.
 """
 
 from collections.abc import Mapping
@@ -17,6 +20,7 @@ __all__ = ["ALL", "Allowance", "Bucket"]
 
 # The bucket of everybody; those of sites are named by their starts.
 ALL = ""
+LEAST_SAVED = 2.0
 
 
 @dataclass(slots=True)
@@ -57,6 +61,27 @@ class Bucket:
             self.full_s, self.taken = now_s, 0.0
         self.taken += 1.0
 
+    @property
+    def spare_s(self) -> float:
+        """When one may be taken that nobody else would: half of a burst stays, or all but the one that is taken."""
+        lacking = self.taken + 1.0 + min(self.burst / 2, self.burst - 1.0) - self.burst
+        return self.full_s + lacking / self.per_s if lacking > 0 else -inf
+
+    def spare(self, now_s: float) -> int:
+        """How many may be taken that nobody else would.
+
+        >>> bucket = Bucket(per_s=2.0, burst=8.0)
+        >>> bucket.spare(10.0), [bucket.take(10.0) for _ in range(4)], bucket.spare(10.0), bucket.spare_s
+        (4, [None, None, None, None], 0, 10.5)
+        """
+        self._look(now_s)
+        kept = min(self.burst / 2, self.burst - 1.0)
+        return max(1, floor(self._level() - kept)) if now_s >= self.spare_s else 0
+
+    def give_back(self) -> None:
+        """One that was taken was not used; what is there never exceeds the burst."""
+        self.taken = max(self.taken - 1.0, 0.0)
+
     def overdraw(self, now_s: float) -> None:
         """One is taken in any case; no more is owed than comes back in the time of one burst."""
         self._look(now_s)
@@ -81,12 +106,14 @@ class Bucket:
 
 
 class Allowance:
-    """The bucket of all, and those of the sites with a share.
+    """The bucket of all, and those of the sites with a share. ``borrows``: nobody else waits for the bucket of all.
 
     >>> allowance = Allowance()
     >>> allowance.set_pace(per_s=10.0, burst_s=1.0, shares={"https://example.org/": 0.2})
-    >>> allowance.room("https://example.org/", 0.0), allowance.room("https://example.com/", 0.0)
-    (2, 10)
+    >>> [allowance.room("https://example.org/", 0.0, borrows=borrows) for borrows in (False, True)]
+    [2, 5]
+    >>> allowance.room("https://example.com/", 0.0, borrows=True)
+    10
     """
 
     def __init__(self) -> None:
@@ -96,34 +123,48 @@ class Allowance:
         """So many pages a second; sites by their starts, each with its part of it. What was taken stays taken."""
         before, self._buckets = self._buckets, {}
         for name, share in {ALL: 1.0, **shares}.items():
-            pace, burst = per_s * share, max(1.0, per_s * share * burst_s)
+            # Of its own a site may save two: so what it cannot have while the bucket of all is empty is not lost to it.
+            pace, burst = per_s * share, max(1.0 if name == ALL else LEAST_SAVED, per_s * share * burst_s)
             bucket = self._buckets[name] = before.get(name) or Bucket(pace, burst)
             bucket.set_pace(pace, burst)
 
-    def room(self, site: str, now_s: float) -> int:
+    def room(self, site: str, now_s: float, *, borrows: bool) -> int:
         """How many pages of a site may be given out now."""
-        return min(bucket.room(now_s) for bucket in self._of(site))
+        own = min(bucket.room(now_s) for bucket in self._of(site))
+        return max(own, self._buckets[ALL].spare(now_s)) if borrows else own
 
-    def lacking(self, site: str, now_s: float) -> str | None:
+    def lacking(self, site: str, now_s: float, *, borrows: bool) -> str | None:
         """The name of the bucket that keeps a site waiting: its own before that of all; None where none does."""
+        if borrows and self._buckets[ALL].spare(now_s):
+            return None
         names = (site, ALL) if site in self._buckets else (ALL,)
         return next((name for name in names if not self._buckets[name].room(now_s)), None)
 
-    def has_room(self, name: str, now_s: float) -> bool:
-        """Whether a bucket has anything."""
-        return self._buckets[name].room(now_s) > 0
+    def has_right(self, site: str, now_s: float) -> bool:
+        """Whether a site has something left of a share of its own."""
+        return site != ALL and site in self._buckets and self._buckets[site].room(now_s) > 0
+
+    def has_room(self, name: str, now_s: float, *, borrows: bool) -> bool:
+        """Whether those who wait for a bucket may have something."""
+        return self._buckets[name].room(now_s) > 0 or (borrows and self._buckets[ALL].spare(now_s) > 0)
 
     def ready_s(self, site: str) -> float:
         """When a page of a site may be given out, if none is before."""
-        return max(bucket.ready_s for bucket in self._of(site))
+        return min(max(bucket.ready_s for bucket in self._of(site)), self._buckets[ALL].spare_s)
 
-    def take(self, site: str, now_s: float) -> bool:
-        """A page of a site is given out, if it may be."""
-        if self.lacking(site, now_s) is not None:
+    def take(self, site: str, now_s: float, *, borrows: bool) -> bool:
+        """A page of a site is given out, if it may be: of its own, or borrowed."""
+        if self.lacking(site, now_s, borrows=borrows) is not None:
             return False
         for bucket in self._of(site):
-            bucket.take(now_s)
+            if bucket is self._buckets[ALL] or bucket.room(now_s):
+                bucket.take(now_s)
         return True
+
+    def give_back(self, site: str) -> None:
+        """A page of a site that was given out came back unasked."""
+        for bucket in self._of(site):
+            bucket.give_back()
 
     def overdraw(self, site: str, now_s: float) -> None:
         """Something that must not wait is given out."""

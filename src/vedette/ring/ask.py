@@ -5,6 +5,7 @@ worker that could wait in the keeper.
 """
 
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from vedette.discover.copies import Learned
 from vedette.discover.scope import SiteIndex
@@ -21,11 +22,12 @@ __all__ = ["Asked", "Asker"]
 
 @dataclass(slots=True)
 class Asked:
-    """A host that this worker has orders for."""
+    """A host that this worker has orders for; ``rests_until_s`` is until when it gave everything back."""
 
     orders: HostOrders
     strain: Strain
     out: Errand | None = None
+    rests_until_s: float = -inf
 
 
 @dataclass(slots=True)
@@ -66,7 +68,11 @@ class Asker:
             enter(host.name, host.address, host.ready_s)
             self.hosts[host.name] = Asked(host, Strain(host.strain))
         for errand in orders.errands:
-            self.frontier.add(errand.host, errand, errand.worth)
+            asked = self.hosts[errand.host]
+            if asked.rests_until_s > asked.orders.ready_s:  # given out before the keeper heard that it rests
+                self.returned.append(errand)
+            else:
+                self.frontier.add(errand.host, errand, errand.worth)
 
     def recall(self, recall: Recall) -> None:
         """Whatever has not left of these hosts goes back."""
@@ -107,7 +113,8 @@ class Asker:
         self._rested(host, rest, outcome.ended_s)
         if errand.robots_of is not None and errand.robots_of.host == host:
             self._give_back_pages(host)
-        return read_outcome(errand, outcome, self.links)
+        held_s = max(outcome.ended_s - outcome.started_s, 0.0) / self.speed
+        return read_outcome(errand, outcome, self.links)._replace(held_s=held_s)
 
     def _ask(self, taken: Taken[Errand]) -> Ask:
         errand = taken.item
@@ -126,6 +133,7 @@ class Asker:
         trouble = rest.why if rest.strain.in_a_row else ""
         self.news[host] = HostNews(host, rest.host_ready_s, rest.strain.in_a_row, trouble)
         if rest.host_ready_s > now_s + self.hold_s:
+            self.hosts[host].rests_until_s = rest.host_ready_s
             self.returned += self.frontier.clear(host)
 
 

@@ -73,10 +73,10 @@ class FirstFetches:
         """What pages cost that were fetched."""
         some = [result for result in results if isinstance(result, Fetched) and result.errand.robots_of is None]
         if some:
-            sizes = [result.body_bytes for result in some]
-            self._cost = self._cost.after(sizes)
+            sizes, held_s = [result.body_bytes for result in some], [result.held_s for result in some]
+            self._cost = self._cost.after(sizes, held_s)
             sites = [(site_of(result.errand.url),) for result in some]
-            self._costs = self._costs.after(sites, self._cost.of(sizes))
+            self._costs = self._costs.after(sites, self._cost.of(sizes, held_s))
 
     def gained(self, gains: Sequence[Gained], now_s: float) -> None:
         """What first fetches of pages brought to search: ``gain`` is of the first fetch of each."""

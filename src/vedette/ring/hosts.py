@@ -89,6 +89,12 @@ class Hosts:
         released = self.budget.released(now_s) if self.budget is not None else None
         return released or self.calendar.take(now_s)
 
+    def give_back(self, url: str) -> None:
+        """A page that was given out came back unasked: the budget has it again."""
+        site = self.sites.site_of(url) if self.budget is not None else None
+        if self.budget is not None and site is not None:
+            self.budget.give_back(site.start)
+
     def due_s(self, host: KeptHost) -> float:
         """When it is time to look at a host: errands leave a little ahead of its time, pauses are not cut short."""
         if host.closed:
@@ -143,7 +149,12 @@ class Hosts:
     # how
 
     def batch(self, host: KeptHost) -> int:
-        """How many errands a worker gets at once: as many as keep it busy for a while."""
+        """How many errands a worker gets at once: as many as keep it busy for a while, and one where it is strained.
+
+        What a worker holds for a host that rests was paid for, and would leave later together with what others hold.
+        """
+        if host.strain:
+            return 1
         gap_s = max(self.delay_s(host), self.files.crawl_delay_s(host) or 0.0, 1e-3)
         return max(2, min(int(self.rules.lease_span_s / gap_s), self.rules.lease_most, 2 + host.streak))
 

@@ -239,6 +239,7 @@ class Keeper:
             else:
                 self._fates.put_back([errand.id], worker)
                 self.thrift.dropped([errand.id])
+                self._hosts.give_back(errand.url)
 
     def _result(self, result: Result, worker: int) -> None:
         host = self.hosts[result.errand.host]

@@ -9,7 +9,6 @@ import numpy as np
 from vedette.decide import Floats
 from vedette.fetch.header_dates import seconds_of
 from vedette.refresh.known import Known
-from vedette.ring.fetch_cost import FetchCost
 from vedette.ring.group_rows import Picked
 from vedette.ring.orders import Fetched
 from vedette.ring.ports import Look, PageRow, Remembered
@@ -75,7 +74,7 @@ class Came(NamedTuple):
         return said_s if said_s is not None else _seconds(self.result.header("last-modified"))
 
 
-def known_by_answers(came: Sequence[Came], picked: Picked, cost: FetchCost) -> Known:
+def known_by_answers(came: Sequence[Came], picked: Picked, cost: Floats) -> Known:
     """The batch of pages that were just fetched."""
     batch = Known(
         place=np.arange(len(came)),
@@ -86,12 +85,12 @@ def known_by_answers(came: Sequence[Came], picked: Picked, cost: FetchCost) -> K
         section=picked.section,
         site=picked.site,
         gone=np.array([one.is_gone for one in came], np.bool_),
-        cost=cost.of([one.body_bytes for one in came]),
+        cost=cost,
     )
     return _told(batch, [one.remembered for one in came])
 
 
-def known_by_looks(looks: Sequence[Look], picked: Picked, cost: FetchCost) -> Known:
+def known_by_looks(looks: Sequence[Look], picked: Picked, cost: Floats) -> Known:
     """The batch of pages at hand, as their latest fetch left them."""
     first = np.array([look.kept.before_s is None for look in looks], np.bool_)
     batch = Known(
@@ -102,7 +101,7 @@ def known_by_looks(looks: Sequence[Look], picked: Picked, cost: FetchCost) -> Kn
         modified_s=np.array([_seconds(look.page.last_modified) for look in looks]),
         section=picked.section,
         site=picked.site,
-        cost=cost.of([look.page.body_bytes for look in looks]),
+        cost=cost,
     )
     return _told(batch, [look.kept for look in looks])
 

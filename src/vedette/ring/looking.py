@@ -47,7 +47,7 @@ class Looked(NamedTuple):
     """A look that has ended: at which page of which host, whether it was answered, and what was shown.
 
     ``links`` are the ids of the URLs that it links to, ``new`` how many of them nobody knew. ``is_list`` says that the
-    page is there for its links, ``again`` that it had been fetched before.
+    page is there for its links, ``again`` that it had been fetched before; ``cost`` is in ordinary fetches.
     """
 
     id: int
@@ -57,6 +57,7 @@ class Looked(NamedTuple):
     again: bool
     links: Sequence[int] = ()
     new: int = 0
+    cost: float = 1.0
 
 
 class SourceTold(NamedTuple):
@@ -109,6 +110,8 @@ class Looking:
         self.counts = LookCounts.from_json(book.life(COUNTS))
         self._kept_s: float | None = None
         self._dated: dict[int, _Dated] = {}
+        # What looks cost in this run, by place; one that was not looked at yet costs what is usual.
+        self._costs: dict[int, float] = {}
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -126,6 +129,7 @@ class Looking:
         places = np.array([self._met(look) for look in rows], np.int64)
         for place, look in zip(places.tolist(), rows, strict=True):
             self._tried_s[place] = now_s
+            self._costs[place] = (self._costs.get(place, look.cost) + look.cost) / 2
             counts = self._counts[place]
             counts[0], counts[1] = counts[0] + look.ok, counts[1] + look.new
             counts[2] = 0 if look.ok else counts[2] + 1
@@ -152,7 +156,8 @@ class Looking:
         if not self._ids:
             return 0.0
         batch = self._sources(np.arange(len(self._ids)))
-        times = due(self._belief, batch, now_s, price / PAGE_WORTH, rng_for(self._seed, "discover/pace"))
+        limits = price / PAGE_WORTH * self._cost_of(batch.place)
+        times = due(self._belief, batch, now_s, limits, rng_for(self._seed, "discover/pace"))
         return float((1.0 / np.clip(times - batch.last_look_s, SOONEST_S, LONGEST_S)).sum())
 
     def _is_dated(self, id_: int, price: float, now_s: float) -> bool:
@@ -163,8 +168,16 @@ class Looking:
             return False
         return abs(dated.price - price) <= SAME_PRICE * price
 
-    def _times(self, ids: Sequence[int], limit: float, now_s: float) -> list[float]:
+    def cost(self, id_: int) -> float:
+        """What a look at a source costs, in ordinary fetches."""
+        return self._costs.get(self._place[id_], 1.0) if id_ in self._place else 1.0
+
+    def _cost_of(self, places: Ints) -> Floats:
+        return np.array([self._costs.get(place, 1.0) for place in places.tolist()], np.float64)
+
+    def _times(self, ids: Sequence[int], price: float, now_s: float) -> list[float]:
         batch = self._sources(np.array([self._place[id_] for id_ in ids], np.int64))
+        limit = price * self._cost_of(batch.place)
         is_now = (index(self._belief, batch, now_s) >= limit) & (now_s - batch.last_look_s >= SOONEST_S)
         later_s = due(self._belief, batch, now_s, limit, rng_for(self._seed, f"discover/{now_s}"))
         times: list[float] = np.where(is_now, now_s, later_s).tolist()

@@ -54,7 +54,11 @@ class Looks:
         self._book.keep_births(list(self._births([each for each in results if new[each.errand.url]], now_s)))
         pages = [result for result in results if result.errand.robots_of is None]
         rows = self._book.copies([result.errand.id for result in pages])
-        looks = [self._look(result, new, rows.get(result.errand.id)) for result in pages]
+        costs = self._refreshing.costs(pages).tolist()
+        looks = [
+            self._look(result, new, rows.get(result.errand.id))._replace(cost=cost)
+            for result, cost in zip(pages, costs, strict=True)
+        ]
         lists = {look.id for look in looks if look.is_list}
         looking, price = self._refreshing.looking, self._refreshing.price
         sources = looking.came(looks, now_s)

@@ -155,6 +155,7 @@ class Fetched(NamedTuple):
 
     ``strangers`` are hosts that no site takes and that a page which is fetched for the first time links to. ``dates``
     are when the pages behind the links changed, as far as a sitemap or feed says so; none at all where it never does.
+    ``held_s`` is for how long a connection was held, by our clock, however fast time goes.
     """
 
     errand: Errand
@@ -176,6 +177,7 @@ class Fetched(NamedTuple):
     robots: bytes = b""
     content: Content | None = None
     strangers: tuple[str, ...] = ()
+    held_s: float = 0.0
 
     def header(self, name: str) -> str:
         """The first value of a header by its lower-case name; empty where there is none."""
@@ -190,6 +192,7 @@ class Silent(NamedTuple):
     detail: str
     started_s: float
     ended_s: float
+    held_s: float = 0.0
 
 
 Result = Fetched | Silent

@@ -15,8 +15,10 @@ from vedette.decide import Floats, rng_for
 from vedette.refresh.known import Known, Memory
 from vedette.ring.fetch_cost import FetchCost
 from vedette.ring.group_rows import GroupRows, Picked
+from vedette.ring.host_seconds import HostSeconds
 from vedette.ring.known_pages import Came, known_by_answers, known_by_looks
 from vedette.ring.mind import Mind
+from vedette.ring.orders import Fetched, Result
 from vedette.ring.ports import Book, Look, Remembered
 from vedette.ring.schedule import is_good, is_source
 from vedette.ring.witness import Decision, Witness
@@ -26,7 +28,9 @@ __all__ = ["Made", "Recollection", "Stage"]
 # Fetches were learned from and dated; pages were asked about; gains were learned from.
 Stage = Literal["fetched", "asked", "gained"]
 MARK_BYTES, NUMBER_BYTES = 4, 8
-COST = "refresh cost"
+COST, SECONDS = "refresh cost", "connection seconds"
+# Means of hosts are many, so they are written now and then: a crash loses some minutes of them.
+KEEP_EVERY_S = 600.0
 
 
 class Made(NamedTuple):
@@ -48,6 +52,8 @@ class Recollection:
         kept = [(name, _numbers(blob)) for name, blob in book.groups() if blob.startswith(mind.mark)]
         self._groups = GroupRows(group_width, kept)
         self._cost = FetchCost.from_json(book.life(COST))
+        self._seconds = HostSeconds.from_json(book.life(SECONDS))
+        self._kept_s: float | None = None
 
     def knows(self, kept: Remembered) -> bool:
         """Whether the policy remembers a page."""
@@ -63,19 +69,35 @@ class Recollection:
 
     def of_answers(self, came: Sequence[Came]) -> Made:
         """Pages that were just fetched; what is usual to send is learned from them."""
-        sizes = [one.body_bytes for one in came if not one.is_gone]
-        if sizes:
-            self._cost = self._cost.after(sizes)
-            self._book.set_life(COST, self._cost.to_json())
+        self._learn_cost([one for one in came if not one.is_gone])
         picked = self._groups.pick([one.result.errand.url for one in came])
-        batch = known_by_answers(came, picked, self._cost)
+        seconds = self._seconds.of([one.result.errand.url for one in came])
+        batch = known_by_answers(came, picked, self._cost.of([one.body_bytes for one in came], seconds))
         return Made(batch, self._memory([one.kept for one in came], picked), picked)
 
     def of_looks(self, looks: Sequence[Look]) -> Made:
         """Pages at hand."""
         picked = self._groups.pick([look.url for look in looks])
-        batch = known_by_looks(looks, picked, self._cost)
+        seconds = self._seconds.of([look.url for look in looks])
+        batch = known_by_looks(looks, picked, self._cost.of([look.page.body_bytes for look in looks], seconds))
         return Made(batch, self._memory([look.kept for look in looks], picked), picked)
+
+    def costs(self, results: Sequence[Result]) -> Floats:
+        """What these fetches cost, in ordinary ones."""
+        sizes = [result.body_bytes if isinstance(result, Fetched) else 0 for result in results]
+        return self._cost.of(sizes, [result.held_s for result in results])
+
+    def _learn_cost(self, came: Sequence[Came]) -> None:
+        if not came:
+            return
+        held_s = [one.result.held_s for one in came]
+        self._cost = self._cost.after([one.body_bytes for one in came], held_s)
+        self._book.set_life(COST, self._cost.to_json())
+        self._seconds.after([one.result.errand.url for one in came], held_s)
+        now_s = came[-1].result.ended_s
+        if self._kept_s is None or abs(now_s - self._kept_s) >= KEEP_EVERY_S:
+            self._book.set_life(SECONDS, self._seconds.to_json())
+            self._kept_s = now_s
 
     def dated(self, stage: Stage, made: Made, after: Memory, now_s: float, price: float) -> Floats:
         """When these pages are due at a price, by what is remembered after the batch."""

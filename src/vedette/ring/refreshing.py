@@ -28,7 +28,7 @@ from vedette.ring.kept import Rules
 from vedette.ring.known_pages import Came, until_before
 from vedette.ring.looking import Looking
 from vedette.ring.mind import Mind
-from vedette.ring.orders import Fetched
+from vedette.ring.orders import Fetched, Result
 from vedette.ring.ports import Book, Due, Gained, Look, PageRow, Remembered, Signal
 from vedette.ring.purse import DEFAULT_SPAN_S, PURSE, Purse
 from vedette.ring.recollection import Made, Recollection
@@ -362,6 +362,10 @@ class Refreshing:
         if not self._memory.judges(look):
             return None
         return told_of(self._mind, self._memory.of_looks([look]), now_s, self.price)
+
+    def costs(self, results: Sequence[Result]) -> Floats:
+        """What these fetches cost, in ordinary ones."""
+        return self._memory.costs(results)
 
     def _ask(self, looks: Sequence[Look], now_s: float) -> Floats:
         """When pages are due at the price of the moment."""
