@@ -11,13 +11,14 @@ from vedette.fetch.header_dates import seconds_of
 from vedette.refresh.known import Known
 from vedette.ring.group_rows import Picked
 from vedette.ring.orders import Fetched
-from vedette.ring.ports import Look, PageRow, Remembered
+from vedette.ring.ports import Gained, Look, PageRow, Remembered
 from vedette.ring.schedule import has_changed, is_good, status_after
 
-__all__ = ["Came", "known_by_answers", "known_by_looks", "until_before"]
+__all__ = ["Came", "is_latest", "known_by_answers", "known_by_looks", "until_before", "with_gain"]
 
 
 NOT_MODIFIED = 304
+SAME_FETCH_S = 1.0
 
 
 class Came(NamedTuple):
@@ -132,3 +133,16 @@ def _column(values: Sequence[float | None]) -> Floats:
 def _seconds(text: str) -> float:
     found = seconds_of(text) if text else None
     return np.nan if found is None else found
+
+
+def is_latest(look: Look, gained: Gained) -> bool:
+    """Whether the page was not fetched again since."""
+    return abs(look.page.fetched_s - gained.fetched_s) <= SAME_FETCH_S
+
+
+def with_gain(look: Look, gained: Gained) -> Look:
+    """A page with what its latest fetch brought."""
+    kept = look.kept
+    gain = kept.gain if gained.gain is None else gained.gain
+    views = kept.views if gained.views is None else gained.views
+    return look._replace(kept=kept._replace(gain=gain, views=views))

@@ -25,7 +25,7 @@ from vedette.ring.asked_pages import Asked, told_of
 from vedette.ring.forecast import Forecast
 from vedette.ring.gone_pages import GonePages
 from vedette.ring.kept import Rules
-from vedette.ring.known_pages import Came, until_before
+from vedette.ring.known_pages import Came, is_latest, until_before, with_gain
 from vedette.ring.looking import Looking
 from vedette.ring.mind import Mind
 from vedette.ring.orders import Fetched, Result
@@ -49,14 +49,11 @@ LEAST_ASKED_PER_S = 1.0
 SAMPLE = 1_000
 # Another due time is worth a write if it differs by this part of the wait that is left, or by a minute.
 SAME_PART, SAME_S = 0.02, 60.0
-SAME_FETCH_S = 1.0
 # Who has measured nothing for so long does not measure.
 MEASURING_S = 86_400.0
 SLOWEST_PACE = 1e-9
 # By then all lists of an earlier crawl have been looked at once.
 CLEARED_AFTER_S = 1_800.0
-# A whole number that was summed up of parts may lie a hair below itself.
-SUMMED = 1e-6
 # A date that lies further ahead than clocks differ says nothing.
 AHEAD_S = 86_400.0
 NO_LINKS: Mapping[int, int] = {}
@@ -311,6 +308,7 @@ class Refreshing:
 
     def due(self, now_s: float, most: int) -> tuple[list[Due], frozenset[int]]:
         """What is to be fetched again now; and the ids of those among it that were judged."""
+        self._call_early(now_s)
         due = self._book.due(now_s, most)
         if not due:
             return [], frozenset()
@@ -321,6 +319,14 @@ class Refreshing:
         looks = frozenset(one.id for one in due if self.is_thrifty and self.looking.is_source(one.id))
         return [one for one in due if one.id not in later], frozenset(look.page.id for look in judged) | looks
 
+    def _call_early(self, now_s: float) -> None:
+        """Who is first in line comes now if there is a fetch for it already; who was fetched meanwhile has left."""
+        early = self._turns.early(self._purse.saved, now_s)
+        looks = self._book.looks(early) if early else []
+        held = [look.page.id for look in looks if self._turns.holds(look.page.id, look.page.due_s)]
+        self._turns.leave(set(early) - set(held))
+        self._book.keep_due([(id_, now_s) for id_ in held])
+
     def _later(self, judged: Sequence[Look], now_s: float) -> dict[int, float]:
         """Those that are not due at this price, or by their turn, and when they are."""
         later: dict[int, float] = {}
@@ -328,8 +334,8 @@ class Refreshing:
             times = zip(judged, self._ask(judged, now_s).tolist(), strict=True)
             later = {look.page.id: at_s for look, at_s in times if at_s > now_s}
         unpaid = [look.page.id for look in judged if look.page.id not in later]
-        saved, wait_s = int(self._purse.saved + SUMMED), 1.0 / max(self._pace(), SLOWEST_PACE)
-        return later | self._turns.lined_up(unpaid, saved, wait_s, now_s)
+        wait_s = 1.0 / max(self._pace(), SLOWEST_PACE)
+        return later | self._turns.lined_up(unpaid, self._purse.saved, wait_s, now_s)
 
     def _pace(self) -> float:
         """How many refreshes a second there may be at most; a price is to see that there are too many."""
@@ -343,7 +349,7 @@ class Refreshing:
         self._measured_s = now_s if gains else self._measured_s
         by_page = {one.page: one for one in gains}
         found = [look for look in self._book.looks(list(by_page)) if self._memory.judges(look)]
-        looks = [_with(look, by_page[look.page.id]) for look in found if _is_latest(look, by_page[look.page.id])]
+        looks = [with_gain(look, by_page[look.page.id]) for look in found if is_latest(look, by_page[look.page.id])]
         awaited = [look for look in looks if self._memory.awaits(look.kept)]
         weighed = [look for look in awaited if look.kept.gain is not None]
         self._weigh(weighed, np.array([look.kept.gain != 0.0 for look in weighed], np.bool_))
@@ -390,16 +396,3 @@ def _differs(before_s: float, after_s: float, now_s: float) -> bool:
     if not (np.isfinite(before_s) and np.isfinite(after_s)):
         return before_s != after_s
     return abs(after_s - before_s) > max(SAME_S, SAME_PART * (after_s - now_s))
-
-
-def _is_latest(look: Look, gained: Gained) -> bool:
-    """Whether the page was not fetched again since."""
-    return abs(look.page.fetched_s - gained.fetched_s) <= SAME_FETCH_S
-
-
-def _with(look: Look, gained: Gained) -> Look:
-    """A page with what its latest fetch brought."""
-    kept = look.kept
-    gain = kept.gain if gained.gain is None else gained.gain
-    views = kept.views if gained.views is None else gained.views
-    return look._replace(kept=kept._replace(gain=gain, views=views))
