@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import time
 from pathlib import Path
 
@@ -123,6 +124,59 @@ def test_an_ad_is_approved_and_revoked(tmp_path: Path) -> None:
         assert (answer.status_code, 'role="alert"' in answer.text, "<script>" in answer.text) == (422, True, False)
     forged = console.client.post("/console/sponsored/judge", data={"ad": "1", "verdict": "approve"})
     assert forged.status_code == 403
+
+
+def test_a_campaign_and_an_ad_are_made_by_forms(tmp_path: Path) -> None:
+    """From nothing to an ad that waits; an edit waits again; what is wrong is told beside its field."""
+    with opened(tmp_path):
+        pass
+    console, desk = console_over(tmp_path)
+    assert console.client.get("/console/sponsored/ad", follow_redirects=True).url.path.endswith("/advertiser")
+    assert console.post("/console/sponsored/advertiser", name="ann", key="").status_code == 303
+    form = {"name": "spring", "advertiser": "ann", "budget": "much", "starts": "", "ends": "soon"}
+    wrong = console.post("/console/sponsored/campaign", **form)
+    assert (wrong.status_code, wrong.text.count('aria-invalid="true"')) == (422, 2)
+    assert 'value="much"' in wrong.text
+    form |= {"budget": "5", "ends": "2027-01-31"}
+    assert console.post("/console/sponsored/campaign", **form).status_code == 303
+    assert (
+        console.post("/console/sponsored/campaign", **form).status_code == 422
+    )  # it is there, and was not to be edited
+    form |= {"known": "spring", "budget": "6"}
+    assert console.post("/console/sponsored/campaign", **form).status_code == 303
+    assert [(each.campaign.budget, each.campaign.ends) for each in desk.campaigns()] == [("6.00", "2027-01-31")]
+    typed = {"campaign": "spring", "title": "<b>Shoes", "text": "Red", "url": "http://10.0.0.1/", "bid": "x"}
+    wrong = console.post("/console/sponsored/ad", **typed)
+    assert (wrong.status_code, wrong.text.count('aria-invalid="true"'), "<b>Shoes" in wrong.text) == (422, 3, False)
+    typed |= {"title": "Shoes", "url": "https://93.184.216.34/", "bid": "0.40"}
+    assert "name a phrase" in console.post("/console/sponsored/ad", **typed).text
+    typed |= {"broad": "red shoes\nshoes", "exact": "boots", "negatives": "free"}
+    assert console.post("/console/sponsored/ad", **typed).status_code == 303
+    console.post("/console/sponsored/judge", ad="1", verdict="approve")
+    edit = console.client.get("/console/sponsored/ad?ad=1").text
+    assert "red shoes\nshoes</textarea>" in edit
+    assert console.post("/console/sponsored/ad", **{**typed, "ad": "1", "title": "Boots"}).status_code == 303
+    (kept,) = [line.ad for line in desk.ads()]
+    assert (kept.id, kept.title, kept.standing, len(kept.targets)) == (1, "Boots", "submitted", 3)
+    assert console.client.get("/console/sponsored/ad?ad=9").status_code == 404
+
+
+def test_charts_are_of_all_campaigns_or_of_one(tmp_path: Path) -> None:
+    """Impressions, clicks, rate with its interval, spend, pace, average charge, and what was lost to what."""
+    market(tmp_path, (ad("high", "2.00"), "9.00"), (ad("poor", "0.04"), "9.00"))
+    show(tmp_path, 3)
+    console, _ = console_over(tmp_path)
+
+    def latest(address: str) -> dict[str, str]:
+        found = re.findall(r'class="what">(.*?)</span> <span class="latest">(.*?)<', console.client.get(address).text)
+        return dict(found)
+
+    every = latest("/console/sponsored")
+    assert {"Impressions", "Clicks", "Spend a day", "Spent today", "Average charge of a click"} <= set(every)
+    assert (every["Impressions"], every["Clicks"], every["Spent today"]) == ("3", "1", "0.05")
+    assert (every["Lost to budget"], every["Lost to rank"], every["Lost to reserve"]) == ("0", "0", "3")
+    poor = latest("/console/sponsored?campaign=poor")
+    assert (poor["Impressions"], poor["Lost to reserve"]) == ("0", "3")
 
 
 def test_hostile_words_stay_words(tmp_path: Path) -> None:

@@ -69,6 +69,16 @@ class LedgerView:
             rows = [] if db is None else db.execute(sql, (day.isoformat(),)).fetchall()
         return {payer: Balance(Decimal(charged), Decimal(held)) for payer, charged, held in rows}
 
+    def charges(self, day: date, since_s: float) -> list[tuple[float, str, Decimal]]:
+        """What was charged to the budgets of a day, which began then: when it was shown, to whom, how much."""
+        sql = (
+            "SELECT at_s, payer, price FROM showing "
+            "WHERE at_s >= ? AND day = ? AND closed = 'charged' ORDER BY at_s, slot"
+        )
+        with read_ledger(self._folder) as db:
+            rows = [] if db is None else db.execute(sql, (since_s, day.isoformat())).fetchall()
+        return [(at_s, payer, Decimal(price)) for at_s, payer, price in rows]
+
     def tallies(self, since: date) -> list[Tally]:
         """By day, ad and phrase."""
         sql = (
