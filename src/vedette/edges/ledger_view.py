@@ -11,7 +11,7 @@ from vedette.edges.ledger_file import read_ledger
 from vedette.serve.sponsor.ledger import Balance
 from vedette.serve.sponsor.stall import Counted
 
-__all__ = ["LedgerView", "Refused", "Tally"]
+__all__ = ["LedgerView", "Refused", "SlotTally", "Tally"]
 
 
 class Tally(NamedTuple):
@@ -36,6 +36,16 @@ class Refused(NamedTuple):
     payer: str
     reason: str
     times: int
+
+
+class SlotTally(NamedTuple):
+    """How often an ad was shown for a phrase in a slot (from 0), and clicked there."""
+
+    ad: int
+    phrase: str
+    slot: int
+    shown: int
+    clicked: int
 
 
 class LedgerView:
@@ -78,6 +88,15 @@ class LedgerView:
         with read_ledger(self._folder) as db:
             rows = [] if db is None else db.execute(sql, (since_s, day.isoformat())).fetchall()
         return [(at_s, payer, Decimal(price)) for at_s, payer, price in rows]
+
+    def by_slot(self, after_s: float, until_s: float) -> list[SlotTally]:
+        """What was shown where, after a moment and until another, and how often it was clicked and charged."""
+        sql = (
+            "SELECT ad, phrase, slot, count(*), sum(closed = 'charged') FROM showing "
+            "WHERE at_s > ? AND at_s <= ? GROUP BY ad, phrase, slot ORDER BY ad, phrase, slot"
+        )
+        with read_ledger(self._folder) as db:
+            return [] if db is None else [SlotTally(*row) for row in db.execute(sql, (after_s, until_s))]
 
     def tallies(self, since: date) -> list[Tally]:
         """By day, ad and phrase."""

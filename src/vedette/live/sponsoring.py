@@ -23,12 +23,12 @@ from vedette.edges.ledger_view import LedgerView
 from vedette.edges.market_book import AdRow, MarketBook
 from vedette.edges.state import read_state
 from vedette.errors import StoreError
+from vedette.live.slot_learning import SlotLearner
 from vedette.live.traffic_plan import past_traffic
 from vedette.serve.sponsor.clicks import ClickRules, Objection
 from vedette.serve.sponsor.matching import Way
 from vedette.serve.sponsor.placing import Placement, place
 from vedette.serve.sponsor.policies.believed import Believed, Memory
-from vedette.serve.sponsor.slots import FIRST_FACTORS
 from vedette.serve.sponsor.stall import Found, Running, Stall
 from vedette.web.market_text import landing_refusal
 from vedette.web.sponsor_ports import Landing, ShownAd
@@ -71,6 +71,7 @@ class FolderSponsor:
         self._budgets: dict[str, Decimal] = {}
         self._policy = Believed()
         self._memory: Memory = self._policy.start(None)
+        self._slots = SlotLearner(terms.slots)
         self._rng = rng_for(secrets.randbits(63), "serve/sponsor")
         self._looked_s = self._learned_s = float("-inf")
         self._told = ""
@@ -156,7 +157,7 @@ class FolderSponsor:
             price=placed.charge,
             reason=placed.reason,
         )
-        return Offered(showing, self._budgets[running.payer], float(FIRST_FACTORS[placed.slot]))
+        return Offered(showing, self._budgets[running.payer], float(self._slots.seen[placed.slot]))
 
     def _ad_of(self, showing: Showing) -> ShownAd:
         ad = self._ads[showing.ad]
@@ -208,6 +209,7 @@ class FolderSponsor:
         self._looked_s = now_s
         if not 0 <= now_s - self._learned_s < LEARN_EVERY_S:
             self._learn(local)
+            self._slots.look(self._view, self._stall, self._policy.told(self._memory), now_s - RULES.latest_s)
             self._learned_s = now_s
 
     def _learn(self, local: datetime) -> None:

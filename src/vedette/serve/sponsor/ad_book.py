@@ -52,6 +52,10 @@ class AdBook:
         """What each advertiser has left today."""
         return self._remaining
 
+    def see(self, factors: Floats) -> None:
+        """Slots are believed to be seen so much from now on."""
+        self._factors = factors
+
     def begin_day(self, budget: Floats) -> None:
         """Budgets are whole again."""
         self._put_back()

@@ -75,6 +75,10 @@ class Stall:
         running = self._running.get(ad)
         return running is not None and any(text == phrase for _, text in running.targets)
 
+    def row_of(self, ad: int, phrase: str) -> int | None:
+        """The row of an ad and one of its phrases; None where it did not run since the start."""
+        return self._rows.get((ad, phrase))
+
     def phrase_numbers(self) -> Mapping[str, int]:
         """By which each phrase is known."""
         return self._phrases
