@@ -163,6 +163,26 @@ def test_days_begin_where_the_operator_is(tmp_path: Path) -> None:
     assert [one.day.isoformat() for one in latest(tmp_path)] == ["2027-01-15", "2027-01-16"]
 
 
+def test_a_budget_is_not_gone_by_morning(tmp_path: Path) -> None:
+    """After a day that had searches at all hours, an ad that is alone spends its budget through the day."""
+    clock = Clock(1_800_057_600.0)  # 2027-01-16 00:00
+    market(tmp_path, (ad("high", "0.50"), "1.00"))
+    here = sponsor(tmp_path, clock)
+    charged: list[int] = []
+    for hour in range(48):
+        for _ in range(3):
+            shown = here.shown("red shoes", PERSON)
+            clock.now_s += 2
+            for each in shown if hour >= 24 else ():
+                address = f"198.51.100.{len(charged)}"
+                if here.clicked(each.showing, Visit(address, "Browser")).refused == "":
+                    charged.append(hour - 24)
+            clock.now_s += 1_198
+    assert len(charged) == 20  # 1.00 by 0.05
+    assert sum(hour < 6 for hour in charged) <= 8
+    assert sum(hour >= 12 for hour in charged) >= 6
+
+
 def test_a_broken_ledger_costs_nobody_a_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """There are no ads then, and the operator is told once."""
     market(tmp_path, (ad("high", "2.00"), "9.00"))

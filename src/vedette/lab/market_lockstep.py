@@ -15,6 +15,7 @@ from vedette.lab.market_run import BEATS, Outcome, beats_of
 from vedette.lab.worlds.market import MarketDay
 from vedette.serve.sponsor.by_score import NOTHING, ByScore, Told
 from vedette.serve.sponsor.candidates import Candidates
+from vedette.serve.sponsor.pacing import rests
 from vedette.serve.sponsor.slots import FIRST_FACTORS, SlotCounts
 
 __all__ = ["run_lockstep"]
@@ -45,6 +46,7 @@ class _Markets:
         # By market: how much each slot is believed to be seen.
         self.seen = np.tile(FIRST_FACTORS[:slots], (len(first), 1))
         self._counts = SlotCounts(self._size * len(first) + 1, slots)
+        self._allowed = np.full(self._size * len(first) + 1, np.inf)
         self._ads = self._size * len(first)
         self.columns: dict[str, Any] = {name: np.zeros(self._ads + 1) for name in _COUNTS}
         self._table = _table(first)
@@ -82,9 +84,15 @@ class _Markets:
             ad=np.arange(self._size), asked=asked, asked_then=zeros, shown_then=zeros, clicked_then=zeros, **columns
         )
 
+    def allow(self, shares: Sequence[float]) -> None:
+        """By market: from now on whoever was charged this share of the day's budget rests."""
+        self._allowed[:-1] = np.repeat(shares, self._size)
+
     def may(self, ad: Ints) -> Bools:
         """Which ads may be shown."""
         found: Bools = self.columns["may"][ad]
+        if self._allowed[0] < np.inf:
+            found = found & ~rests(self.columns["remaining"][ad], self.columns["budget"][ad], self._allowed[ad])
         return found
 
     def clicked(self, ad: Ints, luck: Floats, factor: float) -> Bools:
@@ -171,6 +179,7 @@ class _Desk:
             for market, each in enumerate(told):
                 self._held.see(market, each)
         self._told = _joined(told)
+        self._held.allow([policy.allowed(state, now[at]) for at, state in enumerate(self._states)])
 
     def answer(self, phrase: Ints, moment: int, paid: Floats, counts: Floats) -> None:
         """Show, see what is clicked, charge. Nobody is charged before all slots are filled."""

@@ -111,7 +111,10 @@ class Desk:
         """The policy is shown all ads."""
         ads = self._book.all_ads()
         self._state = self._policy.observe(self._state, ads, now)
-        if self._slots > 1 and isinstance(self._policy, ByScore):
+        if not isinstance(self._policy, ByScore):
+            return
+        self._book.allow(self._policy.allowed(self._state, now))
+        if self._slots > 1:
             found = self._counts.factors(self._policy.told(self._state), ads)
             self.seen = self.seen if found is None else found
             self._book.see(self.seen)
