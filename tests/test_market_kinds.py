@@ -21,6 +21,7 @@ def test_settings_of_sponsored_results() -> None:
         ('sponsored = "yes"', "true or false"),
         ("sponsored = 1", "true or false"),
         ("sponsored_slots = 0", "1"),
+        ("sponsored_exploration = 0.5", "whole number"),
         ("sponsored_reserve = 0.05", "as text"),
         ('sponsored_reserve = "0.00"', "as text"),
         ('sponsored_reserve = "-1.00"', "as text"),

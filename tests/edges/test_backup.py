@@ -7,12 +7,16 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from tests.data_folders import BODIES, HOST, NOW_S, URLS, Fetches, opened, write_sample
 
 from vedette.edges.backup import MARK, back_up, restore
+from vedette.edges.ledger_book import Asked, Clicking, LedgerBook, Offered, Showing
+from vedette.edges.ledger_view import LedgerView
 from vedette.edges.record_book import RecordBook
 from vedette.edges.record_view import RecordView
 from vedette.edges.retention import Keeping, Retention
@@ -288,6 +292,20 @@ def test_a_damaged_record_does_not_prevent_a_backup(folder: Path, tmp_path: Path
     assert copied.pages == len(BODIES)
     assert [words.split()[0] for words in copied.missing] == ["record.db"]
     assert restore(tmp_path / "backup", tmp_path / "new", quiet).missing == ()
+
+
+def test_who_owes_what_is_part_of_a_backup(folder: Path, tmp_path: Path) -> None:
+    """Taken while a server writes: what was held then is charged in either folder, and both books balance."""
+    showing = Showing("ab", NOW_S, date(2027, 1, 15), "spring", 1, "shoes", 0, 1.0, 1.0, Decimal("0.40"), "")
+    with closing(LedgerBook(folder)) as book:
+        book.show([Offered(showing, Decimal("1.00"), 1.0)], Asked(showing.day, 8, ("shoes",)))
+        back_up(folder, tmp_path / "backup", quiet)
+        restore(tmp_path / "backup", tmp_path / "new", quiet)
+    with closing(LedgerBook(tmp_path / "new")) as book:
+        assert book.click("ab", Clicking(NOW_S + 5, "m", is_bot=False, on_target=True)).charged == Decimal("0.40")
+    assert LedgerView(tmp_path / "new").balances(showing.day)["spring"].charged == Decimal("0.40")
+    (folder / "ledger.db").write_bytes(b"no ledger" * 1000)
+    assert back_up(folder, tmp_path / "other", quiet).missing == ("ledger.db cannot be read and is left out",)
 
 
 def test_reports_of_the_lab_are_part_of_a_backup(folder: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from vedette.lab.worlds.market_priors import beta_priors
 from vedette.serve.sponsor.by_score import ByScore
 from vedette.serve.sponsor.policies.believed import Believed
 from vedette.serve.sponsor.policies.greedy import Greedy
+from vedette.serve.sponsor.slots import FIRST_FACTORS
 
 SMALL = Setting(days=2, queries=300, share=0.3, new=0.1)
 POLICIES = policies("serve.sponsor")
@@ -169,11 +170,24 @@ def test_nobody_earns_more_than_the_bound_on_average() -> None:
     assert sum(each.revenue.sum() for each in found) == pytest.approx(bound, rel=0.1)
 
 
+def test_lower_slots_are_learned_from_their_clicks() -> None:
+    """The same one by one and side by side: where all slots are seen alike, the guess is left behind."""
+    setting = replace(setting_of("few+flat"), days=4, queries=2_000)
+    days = [market_days(setting, seed) for seed in (1, 2)]
+    factors = np.array(setting.factors)
+    alone = run_market(days[0], Believed(), 3, factors, 1)
+    together = run_lockstep(days, Believed(), 3, factors, 1)
+    for outcome in (alone, *together):
+        assert outcome.seen[0] == 1.0
+        assert all(outcome.seen[1:] > FIRST_FACTORS[1:3] + 0.1)
+        assert all(np.diff(outcome.seen) <= 0)
+
+
 def test_overspending_would_be_seen() -> None:
     """The number that must be 0 is not 0 by construction."""
     spent: Floats = np.zeros((1, BEATS, 2))
     spent[0, -1] = [7.0, 3.0]
-    assert Outcome(spent, np.array([[5.0, np.inf]]), *np.zeros((2, 1))).overspend == 2.0
+    assert Outcome(spent, np.array([[5.0, np.inf]]), *np.zeros((3, 1))).overspend == 2.0
 
 
 @pytest.mark.parametrize(("world", "policy"), [(world, policy) for world, each in PROMISES.items() for policy in each])

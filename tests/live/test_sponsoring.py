@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from tests.live.sponsored_folder import BROWSER, SECRET, SERVE, ad, app, market, ordered, serving, sponsor
 
 from vedette.edges.ledger_book import Showing
+from vedette.edges.ledger_file import read_ledger
 from vedette.edges.ledger_view import LedgerView
 from vedette.serve.sponsor.clicks import Objection
 from vedette.web.market_orders import JudgeAd, KeepAd, PauseCampaign
@@ -162,6 +163,26 @@ def test_days_begin_where_the_operator_is(tmp_path: Path) -> None:
     assert [one.day.isoformat() for one in latest(tmp_path)] == ["2027-01-15", "2027-01-16"]
 
 
+def test_a_budget_is_not_gone_by_morning(tmp_path: Path) -> None:
+    """After a day that had searches at all hours, an ad that is alone spends its budget through the day."""
+    clock = Clock(1_800_057_600.0)  # 2027-01-16 00:00
+    market(tmp_path, (ad("high", "0.50"), "1.00"))
+    here = sponsor(tmp_path, clock)
+    charged: list[int] = []
+    for hour in range(48):
+        for _ in range(3):
+            shown = here.shown("red shoes", PERSON)
+            clock.now_s += 2
+            for each in shown if hour >= 24 else ():
+                address = f"198.51.100.{len(charged)}"
+                if here.clicked(each.showing, Visit(address, "Browser")).refused == "":
+                    charged.append(hour - 24)
+            clock.now_s += 1_198
+    assert len(charged) == 20  # 1.00 by 0.05
+    assert sum(hour < 6 for hour in charged) <= 8
+    assert sum(hour >= 12 for hour in charged) >= 6
+
+
 def test_a_broken_ledger_costs_nobody_a_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """There are no ads then, and the operator is told once."""
     market(tmp_path, (ad("high", "2.00"), "9.00"))
@@ -185,6 +206,33 @@ def test_what_was_learned_orders_ads(tmp_path: Path) -> None:
         clock.now_s += 700
     (first, _) = here.shown("red shoes", PERSON)
     assert "good" in first.title
+
+
+def test_lower_slots_count_by_how_much_they_are_seen(tmp_path: Path) -> None:
+    """By a guess at first; where the lower one is clicked as often, it soon counts nearly as much."""
+    clock = Clock()
+    market(tmp_path, (ad("first", "0.60"), "900.00"), (ad("second", "0.50"), "900.00"))
+    here = sponsor(tmp_path, clock)
+
+    def views() -> dict[str, float]:
+        with read_ledger(tmp_path) as db:
+            assert db is not None
+            return dict(db.execute("SELECT payer, sum(views) FROM tally GROUP BY payer"))
+
+    here.shown("red shoes", PERSON)
+    assert views() == {"first": 1.0, "second": 0.55}
+    for turn in range(160):
+        for shown in here.shown("red shoes", PERSON):
+            clock.now_s += 1
+            if turn % 2:
+                here.clicked(shown.showing, PERSON._replace(address=f"198.51.{turn}.7"))
+        clock.now_s += 120
+    before = views()
+    clock.now_s += 700
+    here.shown("red shoes", PERSON)
+    after = views()
+    least = min(after[name] - before[name] for name in after)
+    assert 0.62 < least < 1.0
 
 
 def test_sixteen_clients_on_the_last_cent(tmp_path: Path) -> None:

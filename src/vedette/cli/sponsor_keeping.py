@@ -13,10 +13,9 @@ from vedette.config import Config, load
 from vedette.edges.state_view import open_view
 from vedette.errors import UsageError
 from vedette.live.market_desk import FolderMarketDesk
-from vedette.web.console.tables import csv_answer
 from vedette.web.market_orders import JudgeAd, KeepAd, KeepAdvertiser, KeepCampaign, MarketOrder, PauseCampaign
 from vedette.web.market_ports import CampaignLine, Figures
-from vedette.web.market_report import REPORT, ad_as_json, campaign_as_json
+from vedette.web.market_report import ad_as_json, campaign_as_json, report_csv
 from vedette.web.market_text import ad_of, advertiser_of, campaign_of
 
 __all__ = ["VERBS"]
@@ -87,9 +86,7 @@ def _list(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     desk = _desk(options)
     if options.csv:
-        rows = [[column.of(line) for column in REPORT.columns] for line in desk.days(options.advertiser)]
-        answer = csv_answer("sponsored", [column.title for column in REPORT.columns], rows)
-        print(bytes(answer.body).decode(), end="")
+        print(bytes(report_csv(desk.days(options.advertiser)).body).decode(), end="")
         return 0
     lines = desk.campaigns(options.advertiser)
     if options.json:

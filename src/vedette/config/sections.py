@@ -298,6 +298,14 @@ class Serve:
         default="0.05",
         metadata=says("sponsored_reserve", Amount(), "what a click on one costs at least; lower bids are not shown"),
     )
+    sponsored_exploration: int = field(
+        default=100,
+        metadata=says(
+            "sponsored_exploration",
+            Count(0, 300),
+            "how much ads are tried of which little is known, in per cent of what is usual; 0 tries none",
+        ),
+    )
     time_zone: str = field(
         default="UTC",
         metadata=says("time_zone", Zone(), "where the days of budgets begin, such as `Europe/Berlin`"),

@@ -1,11 +1,11 @@
 """Copies of a data folder: taken while it is in use, put back into a new one.
 
 A backup has ``format``, ``state.db`` as it was at one moment, the archive files as far as that state acknowledges
-them, ``record.db`` with all that was logged by then, ``watch.db`` with what was new, and ``lab`` with the lab's
-reports; what visitors' marks are made with is never copied. A file that will never be written to again is linked
-where the file system can do that: it then takes no room, and neither side ever changes it in place. Everything is made
-under another name (``DIR.partial``) and renamed when it is whole and on the disk, so DIR is there and complete, or it
-is not there.
+them, ``record.db`` with all that was logged by then, ``watch.db`` with what was new, ``ledger.db`` with who owes what
+for sponsored results, and ``lab`` with the lab's reports; what visitors' marks are made with is never copied. A file
+that will never be written to again is linked where the file system can do that: it then takes no room, and neither
+side ever changes it in place. Everything is made under another name (``DIR.partial``) and renamed when it is whole and
+on the disk, so DIR is there and complete, or it is not there.
 """
 
 import os
@@ -16,9 +16,11 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from vedette.edges.ledger_file import LEDGER, LEDGER_FILE
 from vedette.edges.record import RECORD, RECORD_FILE
 from vedette.edges.record_book import RecordBook
 from vedette.edges.record_logs import log_names
+from vedette.edges.side_file import SideFile
 from vedette.edges.slate_log import LOGS
 from vedette.edges.state import check_format, read_state, said_plainly
 from vedette.edges.warc import growing
@@ -58,7 +60,8 @@ def back_up(folder: Path, to: Path, progress: Progress) -> Copied:
         (partial / "warc").mkdir()
         lengths = _copy_moment(folder, partial, progress)
         shutil.copyfile(folder / "format", partial / "format")
-        lost = [*_copy_watches(folder, partial), *_copy_record(folder, partial), *_copy_reports(folder, partial)]
+        lost = [fault for file in (WATCH_FILE, LEDGER_FILE) for fault in _copy_beside(file, folder, partial)]
+        lost += [*_copy_record(folder, partial), *_copy_reports(folder, partial)]
         return _copied(partial, lengths, lost=lost)
 
 
@@ -75,7 +78,7 @@ def restore(backup: Path, folder: Path, progress: Progress) -> Copied:
         for number, path in enumerate(files, 1):
             _place(path, partial / "warc" / path.name, path.stat().st_size, final=True)
             progress("archive files", number, len(files))
-        for name in ("state.db", "format", *(name for name in (RECORD, WATCHES) if (backup / name).is_file())):
+        for name in ("state.db", "format", *(name for name in (RECORD, WATCHES, LEDGER) if (backup / name).is_file())):
             shutil.copyfile(backup / name, partial / name)
         return _copied(partial, _lengths(partial / "state.db"), lost=_copy_reports(backup, partial))
 
@@ -131,19 +134,22 @@ def _copy_state(folder: Path, to: Path, progress: Progress) -> None:
         copy.execute("PRAGMA journal_mode = DELETE")
 
 
-def _copy_watches(folder: Path, partial: Path) -> list[str]:
-    """What was new; after the state, so that what that has let go of is in it. What could not be copied, in words."""
+def _copy_beside(file: SideFile, folder: Path, partial: Path) -> list[str]:
+    """A database beside the state, of one moment; after the state, so that what that has let go of is in it.
+
+    What could not be copied, in words.
+    """
     try:
-        with WATCH_FILE.read(folder) as db:
+        with file.read(folder) as db:
             if db is not None:
-                (partial / WATCHES).touch(mode=0o600)
-                with closing(sqlite3.connect(partial / WATCHES)) as copy:
+                (partial / file.name).touch(mode=0o600)
+                with closing(sqlite3.connect(partial / file.name)) as copy:
                     db.backup(copy)
                     copy.execute("PRAGMA journal_mode = DELETE")
     except StoreCorrupt:
-        for path in partial.glob(f"{WATCHES}*"):
+        for path in partial.glob(f"{file.name}*"):
             path.unlink()
-        return [f"{WATCHES} cannot be read and is left out"]
+        return [f"{file.name} cannot be read and is left out"]
     return []
 
 

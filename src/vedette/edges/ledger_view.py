@@ -11,7 +11,7 @@ from vedette.edges.ledger_file import read_ledger
 from vedette.serve.sponsor.ledger import Balance
 from vedette.serve.sponsor.stall import Counted
 
-__all__ = ["LedgerView", "Refused", "Tally"]
+__all__ = ["LedgerView", "Refused", "SlotTally", "Tally"]
 
 
 class Tally(NamedTuple):
@@ -36,6 +36,16 @@ class Refused(NamedTuple):
     payer: str
     reason: str
     times: int
+
+
+class SlotTally(NamedTuple):
+    """How often an ad was shown for a phrase in a slot (from 0), and clicked there."""
+
+    ad: int
+    phrase: str
+    slot: int
+    shown: int
+    clicked: int
 
 
 class LedgerView:
@@ -68,6 +78,25 @@ class LedgerView:
         with read_ledger(self._folder) as db:
             rows = [] if db is None else db.execute(sql, (day.isoformat(),)).fetchall()
         return {payer: Balance(Decimal(charged), Decimal(held)) for payer, charged, held in rows}
+
+    def charges(self, day: date, since_s: float) -> list[tuple[float, str, Decimal]]:
+        """What was charged to the budgets of a day, which began then: when it was shown, to whom, how much."""
+        sql = (
+            "SELECT at_s, payer, price FROM showing "
+            "WHERE at_s >= ? AND day = ? AND closed = 'charged' ORDER BY at_s, slot"
+        )
+        with read_ledger(self._folder) as db:
+            rows = [] if db is None else db.execute(sql, (since_s, day.isoformat())).fetchall()
+        return [(at_s, payer, Decimal(price)) for at_s, payer, price in rows]
+
+    def by_slot(self, after_s: float, until_s: float) -> list[SlotTally]:
+        """What was shown where, after a moment and until another, and how often it was clicked and charged."""
+        sql = (
+            "SELECT ad, phrase, slot, count(*), sum(closed = 'charged') FROM showing "
+            "WHERE at_s > ? AND at_s <= ? GROUP BY ad, phrase, slot ORDER BY ad, phrase, slot"
+        )
+        with read_ledger(self._folder) as db:
+            return [] if db is None else [SlotTally(*row) for row in db.execute(sql, (after_s, until_s))]
 
     def tallies(self, since: date) -> list[Tally]:
         """By day, ad and phrase."""

@@ -15,6 +15,8 @@ from vedette.lab.market_run import BEATS, Outcome, beats_of
 from vedette.lab.worlds.market import MarketDay
 from vedette.serve.sponsor.by_score import NOTHING, ByScore, Told
 from vedette.serve.sponsor.candidates import Candidates
+from vedette.serve.sponsor.pacing import rests
+from vedette.serve.sponsor.slots import FIRST_FACTORS, SlotCounts
 
 __all__ = ["run_lockstep"]
 
@@ -39,8 +41,12 @@ class _Options:
 class _Markets:
     """The ads of all markets, numbered through; the last number is an ad that is nobody's and is never shown."""
 
-    def __init__(self, first: Sequence[MarketDay], factors: Floats) -> None:
-        self._factors, self._size = factors, len(first[0].rate)
+    def __init__(self, first: Sequence[MarketDay], slots: int) -> None:
+        self._size = len(first[0].rate)
+        # By market: how much each slot is believed to be seen.
+        self.seen = np.tile(FIRST_FACTORS[:slots], (len(first), 1))
+        self._counts = SlotCounts(self._size * len(first) + 1, slots)
+        self._allowed = np.full(self._size * len(first) + 1, np.inf)
         self._ads = self._size * len(first)
         self.columns: dict[str, Any] = {name: np.zeros(self._ads + 1) for name in _COUNTS}
         self._table = _table(first)
@@ -54,6 +60,7 @@ class _Markets:
         new = np.concatenate([day.new + self._size * number for number, day in enumerate(days)])
         for name in _COUNTS:
             self.columns[name][new] = 0.0
+        self._counts.forget(new)
         self.columns["budget"] = _padded([day.budget[day.offers.advertiser] for day in days])
         self.columns["remaining"] = self.columns["budget"].copy()
         self.columns["may"] = self.columns["remaining"] >= self.columns["bid"]
@@ -77,9 +84,15 @@ class _Markets:
             ad=np.arange(self._size), asked=asked, asked_then=zeros, shown_then=zeros, clicked_then=zeros, **columns
         )
 
+    def allow(self, shares: Sequence[float]) -> None:
+        """By market: from now on whoever was charged this share of the day's budget rests."""
+        self._allowed[:-1] = np.repeat(shares, self._size)
+
     def may(self, ad: Ints) -> Bools:
         """Which ads may be shown."""
         found: Bools = self.columns["may"][ad]
+        if self._allowed[0] < np.inf:
+            found = found & ~rests(self.columns["remaining"][ad], self.columns["budget"][ad], self._allowed[ad])
         return found
 
     def clicked(self, ad: Ints, luck: Floats, factor: float) -> Bools:
@@ -87,12 +100,20 @@ class _Markets:
         found: Bools = (luck[self._rows, self.columns["place"][ad]] < self.columns["rate"][ad] * factor) & (ad >= 0)
         return found
 
-    def enter(self, phrase: Ints, shown: Ints, slot: int) -> None:
-        """An ad was shown in some slot of each market; the one that is nobody's where none could be."""
+    def enter(self, phrase: Ints, shown: Ints, slot: int, hit: Bools) -> None:
+        """An ad was shown in some slot of each market, and perhaps clicked; nobody's where none could be."""
+        if self.seen.shape[1] > 1:
+            self._counts.enter(shown, np.full(len(shown), slot), np.ones(len(shown)), hit.astype(np.float64))
         self.columns["shown"][shown] += 1.0
-        self.columns["views"][shown] += self._factors[slot]
+        self.columns["views"][shown] += self.seen[:, slot]
         if slot == 0:
             self.asked[self._rows, phrase] += 1.0
+
+    def see(self, market: int, told: Told) -> None:
+        """Learn how much slots are seen in a market."""
+        found = self._counts.factors(told, self.all_ads(market), self._size * market)
+        if found is not None:
+            self.seen[market] = found
 
     def charge(self, market: int, ad: int) -> tuple[int, float]:
         """A click: who pays, and how much."""
@@ -123,20 +144,25 @@ def run_lockstep(
             for moment in beat:
                 desk.answer(query[moment], moment, paid, counts[:, :, number])
     budget = np.array([[day.budget for day in days] for days in markets])
-    return [Outcome(spent[at], budget[at], *counts[at]) for at in range(len(markets))]
+    return [Outcome(spent[at], budget[at], counts[at, 0], counts[at, 1], desk.seen[at]) for at in range(len(markets))]
 
 
 class _Desk:
     """Where a query of each market is answered at a time."""
 
     def __init__(self, first: Sequence[MarketDay], policy: ByScore, slots: int, factors: Floats, seed: int) -> None:
-        self._held = _Markets(first, factors)
+        self._held = _Markets(first, slots)
         self._policy, self._slots, self._factors = policy, slots, factors
         self._rng = rng_for(seed, f"serve/sponsor/{policy.name}/lockstep")
         self._states = [policy.start(None) for _ in first]
         self._told = NOTHING
         self._rows = np.arange(len(first))
         self._luck = np.zeros((0, 0, 0))
+
+    @property
+    def seen(self) -> Floats:
+        """How much each slot is believed to be seen, by market."""
+        return self._held.seen
 
     def open(self, days: Sequence[MarketDay]) -> Ints:
         """A new day; what is asked in it, by moment and market."""
@@ -148,14 +174,19 @@ class _Desk:
         """The policy is shown all ads of each market."""
         policy, all_ads = self._policy, self._held.all_ads
         self._states = [policy.observe(state, all_ads(at), now[at]) for at, state in enumerate(self._states)]
-        self._told = _joined([policy.told(state) for state in self._states])
+        told = [policy.told(state) for state in self._states]
+        if self._slots > 1:
+            for market, each in enumerate(told):
+                self._held.see(market, each)
+        self._told = _joined(told)
+        self._held.allow([policy.allowed(state, now[at]) for at, state in enumerate(self._states)])
 
     def answer(self, phrase: Ints, moment: int, paid: Floats, counts: Floats) -> None:
         """Show, see what is clicked, charge. Nobody is charged before all slots are filled."""
         shown = [*self._shown(phrase)]
         for slot, ads in enumerate(shown):
             hit = self._held.clicked(ads, self._luck[moment], self._factors[slot])
-            self._held.enter(phrase, ads, slot)
+            self._held.enter(phrase, ads, slot, hit)
             counts[:, 0] += ads >= 0
             for market in hit.nonzero()[0].tolist():
                 advertiser, bid = self._held.charge(market, int(ads[market]))

@@ -34,6 +34,7 @@ OWN: Mapping[str, Metric] = {
         "distance from budget times the day's traffic so far, by budgets and hours, in budgets", "share"
     ),
     "ahead": Metric("the part of it that was spent too soon", "share", False),
+    "slots_off": Metric("how far learned factors of lower slots are from the truth in the end, on average", "", False),
 }
 # One with elements of its own for each market; see ``market_lockstep``.
 _ALONE = ("two-level",)
@@ -52,7 +53,10 @@ def market_rows(cell: Cell) -> list[Measured]:
     if cell.policy == "bound-lp":
         return [_earned(lp.sum(), lp.sum(), known.revenue.sum()), *_by_day(lp)]
     found = _outcome(name, cell.policy, slots, cell.seed)
-    return [_earned(found.revenue.sum(), lp.sum(), known.revenue.sum()) | _spending(found), *_by_day(found.revenue)]
+    told = _earned(found.revenue.sum(), lp.sum(), known.revenue.sum()) | _spending(found)
+    if slots > 1 and cell.policy in (DEFAULT, OURS):
+        told["slots_off"] = float(np.abs(found.seen - _factors(setting_of(name))[:slots])[1:].mean())
+    return [told, *_by_day(found.revenue)]
 
 
 def _slots(cell: Cell) -> int:

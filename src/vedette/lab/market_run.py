@@ -2,7 +2,7 @@
 
 A policy is handed what was counted, and nothing of the world: neither true rates nor what is asked next. Clicks are
 charged at once and at the bid, as Pandey08 does; live, a click costs the second price. ``BEATS`` times a day the policy
-learns from all ads together.
+learns from all ads together, and how much lower slots are seen is learned from their clicks.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,9 @@ import numpy as np
 from vedette.decide import Choice, Floats, rng_for
 from vedette.lab.worlds.market import MarketDay
 from vedette.serve.sponsor.ad_book import AdBook, Offers
+from vedette.serve.sponsor.by_score import ByScore
 from vedette.serve.sponsor.candidates import Candidates
+from vedette.serve.sponsor.slots import FIRST_FACTORS, SlotCounts
 
 __all__ = ["BEATS", "Desk", "MarketPolicy", "Outcome", "beats_of", "knowing", "run_market"]
 
@@ -27,13 +29,15 @@ class Outcome(NamedTuple):
     """What was earned, in cents.
 
     ``spent`` has what each advertiser had paid by the end of each beat of each day (day, beat, advertiser), ``budget``
-    what it may pay (day, advertiser). ``shown`` and ``clicked`` are counts of each day.
+    what it may pay (day, advertiser). ``shown`` and ``clicked`` are counts of each day. ``seen`` is how much each slot
+    is believed to be seen in the end.
     """
 
     spent: Floats
     budget: Floats
     shown: Floats
     clicked: Floats
+    seen: Floats
 
     @property
     def revenue(self) -> Floats:
@@ -75,14 +79,17 @@ def run_market(days: Sequence[MarketDay], policy: MarketPolicy, slots: int, fact
             paid += spent[number, step - 1] if step else 0.0
             for query in beat:
                 counts[:, number] += desk.answer(query, paid)
-    return Outcome(spent, np.array([day.budget for day in days]), *counts)
+    return Outcome(spent, np.array([day.budget for day in days]), counts[0], counts[1], desk.seen)
 
 
 class Desk:
     """Where queries are answered, one after the other."""
 
     def __init__(self, first: MarketDay, policy: MarketPolicy, slots: int, factors: Floats, seed: int) -> None:
-        self._book = AdBook(first.offers, first.budget, factors)
+        # Clicks follow the true factors; how much a slot is seen is a guess until it is learned.
+        self.seen: Floats = FIRST_FACTORS[:slots]
+        self._book = AdBook(first.offers, first.budget, self.seen)
+        self._counts = SlotCounts(len(first.rate), slots)
         self._policy, self._slots, self._factors = policy, slots, factors
         self._rng = rng_for(seed, f"serve/sponsor/{policy.name}")
         self._state = policy.start(None)
@@ -98,10 +105,19 @@ class Desk:
         self._day, self._luck = day, day.luck()
         self._book.begin_day(day.budget)
         self._book.replace(day.new, day.offers)
+        self._counts.forget(day.new)
 
     def learn(self, now: float) -> None:
         """The policy is shown all ads."""
-        self._state = self._policy.observe(self._state, self._book.all_ads(), now)
+        ads = self._book.all_ads()
+        self._state = self._policy.observe(self._state, ads, now)
+        if not isinstance(self._policy, ByScore):
+            return
+        self._book.allow(self._policy.allowed(self._state, now))
+        if self._slots > 1:
+            found = self._counts.factors(self._policy.told(self._state), ads)
+            self.seen = self.seen if found is None else found
+            self._book.see(self.seen)
 
     def answer(self, query: int, paid: Floats) -> tuple[int, int]:
         """Show, see what is clicked, charge; how many were shown and clicked."""
@@ -112,5 +128,7 @@ class Desk:
         hits = self._luck[query, day.place[ads]] < day.rate[ads] * self._factors[: len(rows)]
         bids = options.bid[rows]
         paid[options.advertiser[rows[hits]]] += bids[hits]
+        if self._slots > 1:
+            self._counts.enter(ads, np.arange(len(rows)), np.ones(len(rows)), hits.astype(np.float64))
         self._book.enter(phrase, rows, hits, bids)
         return len(rows), int(np.count_nonzero(hits))

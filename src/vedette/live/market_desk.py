@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
+from datetime import time as clock
 from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
@@ -20,10 +21,10 @@ from vedette.facts import Failure, origin_of
 from vedette.fetch.guard import is_public
 from vedette.live.commands import Call
 from vedette.live.supervisor import ask_keeper
-from vedette.live.traffic_plan import share_by_now
+from vedette.live.traffic_plan import HOUR_S, share_by_now
 from vedette.serve.sponsor.ledger import Balance
 from vedette.web.market_orders import MarketOrder
-from vedette.web.market_ports import DAYS, AdLine, CampaignLine, DayLine, Figures
+from vedette.web.market_ports import DAYS, AdLine, CampaignLine, DayLine, Figures, Today
 from vedette.web.market_text import landing_refusal
 from vedette.web.orders import Done
 
@@ -96,6 +97,18 @@ class FolderMarketDesk:
             if tally.ad in known and (owner := found.campaigns.get(tally.payer))
         ]
 
+    def today(self) -> Today:
+        """Hour by hour where the operator is, also on the days that have 23 or 25."""
+        local = self._local()
+        began = datetime.combine(local.date(), clock.min, self._zone)
+        hours = self._view.hours(self._since())
+        marks = [began.timestamp() + HOUR_S * hour for hour in range(26)]
+        marks = [*(at_s for at_s in marks if at_s < local.timestamp()), local.timestamp()]
+        shares = [(at_s, share_by_now(hours, self._by_clock(at_s))) for at_s in marks]
+        plan = [(at_s, share) for at_s, share in shares if share is not None]
+        charges = self._view.charges(local.date(), began.timestamp())
+        return Today(local.date(), began.timestamp(), local.timestamp(), charges, plan)
+
     def showings(self, most: int) -> list[Showing]:
         """As the ledger has them."""
         return self._view.latest(most)
@@ -152,9 +165,12 @@ class FolderMarketDesk:
         return self._today() - timedelta(days=DAYS - 1)
 
     def _share(self) -> float | None:
-        local = self._local()
-        now_s = local.timestamp() + (local.utcoffset() or timedelta()).total_seconds()
-        return share_by_now(self._view.hours(self._since()), now_s)
+        return share_by_now(self._view.hours(self._since()), self._by_clock(self._wall()))
+
+    def _by_clock(self, at_s: float) -> float:
+        """Seconds of which whole days begin at midnight where the operator is."""
+        offset = datetime.fromtimestamp(at_s, self._zone).utcoffset() or timedelta()
+        return at_s + offset.total_seconds()
 
 
 def _pace(charged: Decimal, budget: Decimal, share: float | None) -> float | None:

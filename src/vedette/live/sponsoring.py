@@ -7,7 +7,7 @@ the ledger to say. Whatever goes wrong here, the search goes on without ads.
 import secrets
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -23,12 +23,14 @@ from vedette.edges.ledger_view import LedgerView
 from vedette.edges.market_book import AdRow, MarketBook
 from vedette.edges.state import read_state
 from vedette.errors import StoreError
+from vedette.live.slot_learning import SlotLearner
 from vedette.live.traffic_plan import past_traffic
 from vedette.serve.sponsor.clicks import ClickRules, Objection
 from vedette.serve.sponsor.matching import Way
+from vedette.serve.sponsor.pacing import rests
 from vedette.serve.sponsor.placing import Placement, place
-from vedette.serve.sponsor.policies.believed import Believed, Memory
-from vedette.serve.sponsor.slots import FIRST_FACTORS
+from vedette.serve.sponsor.policies.believed import Memory
+from vedette.serve.sponsor.policies.paced import Paced
 from vedette.serve.sponsor.stall import Found, Running, Stall
 from vedette.web.market_text import landing_refusal
 from vedette.web.sponsor_ports import Landing, ShownAd
@@ -45,16 +47,18 @@ _TROUBLE = "the ads cannot be looked up just now"
 
 
 class Terms(NamedTuple):
-    """How many ads a page shows, what a click costs at least, and where days begin."""
+    """How many ads a page shows, what a click costs at least, where days begin, and how much is tried."""
 
     slots: int
     reserve: Decimal
     zone: ZoneInfo
+    exploration: float = 1.0
 
 
 def terms_of(serve: Serve) -> Terms:
     """As the operator set them."""
-    return Terms(serve.sponsored_slots, Decimal(serve.sponsored_reserve), ZoneInfo(serve.time_zone))
+    exploration = serve.sponsored_exploration / 100
+    return Terms(serve.sponsored_slots, Decimal(serve.sponsored_reserve), ZoneInfo(serve.time_zone), exploration)
 
 
 class FolderSponsor:
@@ -69,8 +73,10 @@ class FolderSponsor:
         self._stall = Stall()
         self._ads: dict[int, AdRow] = {}
         self._budgets: dict[str, Decimal] = {}
-        self._policy = Believed()
+        self._charged: dict[str, Decimal] = {}
+        self._policy = Paced(exploration=terms.exploration)
         self._memory: Memory = self._policy.start(None)
+        self._slots = SlotLearner(terms.slots)
         self._rng = rng_for(secrets.randbits(63), "serve/sponsor")
         self._looked_s = self._learned_s = float("-inf")
         self._told = ""
@@ -112,7 +118,7 @@ class FolderSponsor:
         found = self._stall.found(query)[:MOST_CANDIDATES]
         if not found:
             return ()
-        may, lost = self._sorted_out(found)
+        may, lost = self._sorted_out(found, local)
         placed = self._placed(may, local) if may else []
         lost += [_lost(each, "rank") for each in may if each.row not in [one.ad for one, _ in placed]]
         offered = [self._offered(one, each, now_s, local.date()) for one, each in placed]
@@ -120,19 +126,28 @@ class FolderSponsor:
         held = self._ledger().show(offered, asked, RULES)
         return tuple(self._ad_of(showing) for showing in held)
 
-    def _sorted_out(self, found: Sequence[Found]) -> tuple[list[Found], list[Losing]]:
-        """Who may take part, and who not for want of money or because the bid is too low."""
+    def _sorted_out(self, found: Sequence[Found], local: datetime) -> tuple[list[Found], list[Losing]]:
+        """Who may take part, and who not for want of money, for now or today, or because the bid is too low."""
         left = self._stall.rows([each.row for each in found]).remaining.tolist()
+        resting = self._resting({each.running.payer for each in found}, local)
         least = int(self._terms.reserve * 100)
         may, lost = [], []
         for each, cents in zip(found, left, strict=True):
             if each.running.bid < least:
                 lost.append(_lost(each, "reserve"))
-            elif cents < each.running.bid:
+            elif cents < least or each.running.payer in resting:
                 lost.append(_lost(each, "budget"))
             else:
                 may.append(each)
         return may, lost
+
+    def _resting(self, payers: Iterable[str], local: datetime) -> set[str]:
+        """Who has spent more of today's budget than may be by now; what is only held is not spent."""
+        allowed = self._policy.allowed(self._memory, _clock_s(local))
+        names = sorted(payers)
+        budget = np.array([float(self._budgets[name]) for name in names])
+        left = budget - np.array([float(self._charged.get(name, 0)) for name in names])
+        return {name for name, rest in zip(names, rests(left, budget, allowed).tolist(), strict=True) if rest}
 
     def _placed(self, may: Sequence[Found], local: datetime) -> list[tuple[Placement, Found]]:
         options = self._stall.rows([each.row for each in may])
@@ -156,7 +171,7 @@ class FolderSponsor:
             price=placed.charge,
             reason=placed.reason,
         )
-        return Offered(showing, self._budgets[running.payer], float(FIRST_FACTORS[placed.slot]))
+        return Offered(showing, self._budgets[running.payer], float(self._slots.seen[placed.slot]))
 
     def _ad_of(self, showing: Showing) -> ShownAd:
         ad = self._ads[showing.ad]
@@ -203,11 +218,14 @@ class FolderSponsor:
                 and not landing_refusal(ad.url)
             ]
         )
-        bound = {payer: int(balance.bound * 100) for payer, balance in self._view.balances(day).items()}
+        balances = self._view.balances(day)
+        bound = {payer: int(balance.bound * 100) for payer, balance in balances.items()}
+        self._charged = {payer: balance.charged for payer, balance in balances.items()}
         self._stall.count(self._view.counted(), self._view.asked(), bound)
         self._looked_s = now_s
         if not 0 <= now_s - self._learned_s < LEARN_EVERY_S:
             self._learn(local)
+            self._slots.look(self._view, self._stall, self._policy.told(self._memory), now_s - RULES.latest_s)
             self._learned_s = now_s
 
     def _learn(self, local: datetime) -> None:

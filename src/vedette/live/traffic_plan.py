@@ -7,7 +7,7 @@ import numpy as np
 
 from vedette.serve.sponsor.pacing import DAY_S, NO_TRAFFIC, Traffic, noticed
 
-__all__ = ["past_traffic", "share_by_now"]
+__all__ = ["HOUR_S", "past_traffic", "share_by_now"]
 
 HOUR_S = 3600.0
 _EPOCH = date(1970, 1, 1)

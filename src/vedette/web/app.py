@@ -24,12 +24,13 @@ from vedette.web.gate import Gate, Rules, told_refusal
 from vedette.web.keys import Key
 from vedette.web.limits import Limits
 from vedette.web.look import Look
-from vedette.web.market_api import market_routes, with_market
+from vedette.web.market_api import market_routes
 from vedette.web.mcp_endpoint import mcp_route
 from vedette.web.metrics import Metrics, TimedSearch
 from vedette.web.new_pages import new_routes
 from vedette.web.new_ports import NO_NEW_PAGES, NewPages
 from vedette.web.openapi import described
+from vedette.web.openapi_market import with_market
 from vedette.web.pages import page_routes
 from vedette.web.parameters import WrongParameter
 from vedette.web.ports import Search

@@ -39,7 +39,7 @@ CROSS_ORIGIN = {
     EVENTS: ("POST", "content-type"),
 }
 # What may be posted to; anything else can only be read.
-POSTED = frozenset({"/signin", EVENTS, "/api/v1/orders", "/mcp"})
+POSTED = frozenset({"/signin", EVENTS, "/api/v1/orders", "/api/v1/sponsored/orders", "/mcp"})
 POSTED_FOLDER = "/console/"
 # What needs a key however open the server is.
 KEYED = OF_OPERATORS | {"/mcp"}

@@ -1,5 +1,7 @@
 """What console, API and command line need of the market: campaigns and ads with what became of them, and orders."""
 
+from collections.abc import Sequence
+from datetime import date
 from decimal import Decimal
 from math import sqrt
 from typing import NamedTuple, Protocol
@@ -11,7 +13,7 @@ from vedette.serve.sponsor.ledger import Balance
 from vedette.web.market_orders import MarketOrder
 from vedette.web.orders import Done
 
-__all__ = ["DAYS", "AdLine", "CampaignLine", "DayLine", "Figures", "MarketDesk", "share_interval"]
+__all__ = ["DAYS", "AdLine", "CampaignLine", "DayLine", "Figures", "MarketDesk", "Today", "share_interval"]
 
 # Reports are of so many days, today among them.
 DAYS = 30
@@ -101,6 +103,20 @@ class DayLine(NamedTuple):
     title: str
 
 
+class Today(NamedTuple):
+    """A day until now: when it began and what time it is (wall time), charges in order, and the plan for it.
+
+    ``charges`` are moments, payers and amounts. ``plan`` has moments with the share of a usual day's searches that has
+    come by then; empty before a whole day was seen.
+    """
+
+    day: date
+    began_s: float
+    now_s: float
+    charges: Sequence[tuple[float, str, Decimal]] = ()
+    plan: Sequence[tuple[float, float]] = ()
+
+
 class MarketDesk(Protocol):
     """The market. Reading takes a moment, and orders wait for the keeper: call all of it in a thread.
 
@@ -118,6 +134,9 @@ class MarketDesk(Protocol):
 
     def days(self, advertiser: str = "") -> list[DayLine]:
         """Day by day."""
+
+    def today(self) -> Today:
+        """What today's budgets were spent on until now."""
 
     def showings(self, most: int) -> list[Showing]:
         """What was shown, the last first, each with score, propensity, price and reason."""

@@ -1,11 +1,14 @@
 """Reports on sponsored results: the same figures as a table, as CSV, and as JSON for programs."""
 
+from collections.abc import Sequence
 from typing import Final
 
-from vedette.web.console.tables import Column, Table
+from starlette.responses import Response
+
+from vedette.web.console.tables import Column, Table, csv_answer
 from vedette.web.market_ports import AdLine, CampaignLine, DayLine, Figures
 
-__all__ = ["REPORT", "ad_as_json", "campaign_as_json"]
+__all__ = ["REPORT", "ad_as_json", "campaign_as_json", "report_csv"]
 
 REPORT: Final = Table[DayLine](
     (
@@ -25,6 +28,12 @@ REPORT: Final = Table[DayLine](
     by="-day",
     key="days",
 )
+
+
+def report_csv(lines: Sequence[DayLine]) -> Response:
+    """All of it, to be saved."""
+    rows = [[column.of(line) for column in REPORT.columns] for line in lines]
+    return csv_answer("sponsored", [column.title for column in REPORT.columns], rows)
 
 
 def campaign_as_json(line: CampaignLine) -> dict[str, object]:

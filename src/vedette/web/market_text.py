@@ -14,7 +14,19 @@ from vedette.serve.sponsor.matching import Way
 from vedette.web.rule_text import web_url
 from vedette.words import words_of
 
-__all__ = ["ad_of", "advertiser_of", "campaign_of", "landing_refusal", "read_amount"]
+__all__ = [
+    "ad_of",
+    "advertiser_of",
+    "campaign_of",
+    "landing_refusal",
+    "read_amount",
+    "read_day",
+    "read_landing",
+    "read_name",
+    "read_phrase",
+    "read_text",
+    "read_title",
+]
 
 LONGEST_TITLE, LONGEST_TEXT, LONGEST_URL, LONGEST_PHRASE = 80, 200, 2000, 100
 MOST_TARGETS = 100
@@ -31,7 +43,7 @@ def advertiser_of(name: str, key: str = "") -> AdvertiserRow:
     >>> advertiser_of(" Ann ").name
     'ann'
     """
-    return AdvertiserRow(_name(name), key.strip()[:100])
+    return AdvertiserRow(read_name(name), key.strip()[:100])
 
 
 def campaign_of(name: str, advertiser: str, budget: str, starts: str = "", ends: str = "") -> CampaignRow:
@@ -40,10 +52,10 @@ def campaign_of(name: str, advertiser: str, budget: str, starts: str = "", ends:
     >>> campaign_of("spring", "ann", "5", "2026-03-01").budget
     '5.00'
     """
-    first, last = _day(starts), _day(ends)
+    first, last = read_day(starts), read_day(ends)
     if first and last and last < first:
         raise UsageError(f"a campaign that starts on {first} cannot end on {last}: change one of the two")
-    return CampaignRow(_name(name), _name(advertiser), read_amount(budget, "a budget"), first, last)
+    return CampaignRow(read_name(name), read_name(advertiser), read_amount(budget, "a budget"), first, last)
 
 
 def ad_of(
@@ -63,12 +75,12 @@ def ad_of(
         raise UsageError(f"an ad has {MOST_TARGETS} phrases at most, and as many that keep it away")
     return AdRow(
         number,
-        _name(campaign),
-        _line(title, "the title", LONGEST_TITLE),
-        _line(text, "the text", LONGEST_TEXT),
-        _landing(url),
-        tuple(dict.fromkeys((Way(way).value, _phrase(phrase)) for way, phrase in targets)),
-        tuple(dict.fromkeys(map(_phrase, negatives))),
+        read_name(campaign),
+        read_title(title),
+        read_text(text),
+        read_landing(url),
+        tuple(dict.fromkeys((Way(way).value, read_phrase(phrase)) for way, phrase in targets)),
+        tuple(dict.fromkeys(map(read_phrase, negatives))),
         read_amount(bid, "a bid"),
     )
 
@@ -107,7 +119,8 @@ def landing_refusal(url: str) -> str:
     return ""
 
 
-def _landing(text: str) -> str:
+def read_landing(text: str) -> str:
+    """Where an ad leads, as far as the URL itself says."""
     text = text.strip()
     if not text or len(text) > LONGEST_URL:
         raise UsageError(f"the URL of an ad has 1 to {LONGEST_URL} characters")
@@ -121,7 +134,8 @@ def _landing(text: str) -> str:
     return url
 
 
-def _name(text: str) -> str:
+def read_name(text: str) -> str:
+    """The name of an advertiser or a campaign."""
     name = text.strip().lower()
     if not _NAME.fullmatch(name):
         raise UsageError(
@@ -130,12 +144,23 @@ def _name(text: str) -> str:
     return name
 
 
-def _day(text: str) -> str:
+def read_day(text: str) -> str:
+    """A day; empty for none."""
     text = text.strip()
     try:
         return date.fromisoformat(text).isoformat() if text else ""
     except ValueError:
         raise UsageError(f"{text[:40]!r} is no day: write one as 2026-01-31") from None
+
+
+def read_title(text: str) -> str:
+    """The title of an ad."""
+    return _line(text, "the title", LONGEST_TITLE)
+
+
+def read_text(text: str) -> str:
+    """The text of an ad."""
+    return _line(text, "the text", LONGEST_TEXT)
 
 
 def _line(text: str, what: str, longest: int) -> str:
@@ -150,7 +175,8 @@ def _line(text: str, what: str, longest: int) -> str:
     return line
 
 
-def _phrase(text: str) -> str:
+def read_phrase(text: str) -> str:
+    """A phrase, in words that queries are compared by."""
     folded = " ".join(words_of(text[: 2 * LONGEST_PHRASE]))
     if not folded or len(text) > LONGEST_PHRASE:
         raise UsageError(f"a phrase has at least one word, and {LONGEST_PHRASE} characters at most")

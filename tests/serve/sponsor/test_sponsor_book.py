@@ -7,9 +7,10 @@ from tests.serve.sponsor.sponsor_batches import ads
 from vedette.decide import rng_for
 from vedette.serve.sponsor.ad_book import AdBook, Offers
 from vedette.serve.sponsor.beliefs import NEUTRAL, learned, prior_of
+from vedette.serve.sponsor.by_score import NOTHING, Told
 from vedette.serve.sponsor.discount import msvv_discount
 from vedette.serve.sponsor.pacing import NO_TRAFFIC, Traffic, allowance, keeps, noticed, still_to_come
-from vedette.serve.sponsor.slots import FIRST_FACTORS, slot_factors
+from vedette.serve.sponsor.slots import FIRST_FACTORS, SlotCounts, slot_factors
 
 FACTORS = np.array([1.0, 0.5])
 HOUR_S = 3_600.0
@@ -143,6 +144,20 @@ def test_a_bid_counts_less_only_where_its_budget_would_not_last() -> None:
     assert keeps(NO_TRAFFIC, two, value, np.ones(2), 0.0).tolist() == [1.0, 1.0]
     rich = ads(2, remaining=[1e9, np.inf], budget=[1e9, np.inf])
     assert keeps(traffic, rich, value, np.ones(2), 86_400.0).tolist() == [1.0, 1.0]
+
+
+def test_slots_are_counted_by_ad_and_forgotten_with_it() -> None:
+    """An ad with a high rate is expected to be clicked more below, too; who is replaced says nothing any more."""
+    counts, rows = SlotCounts(0, 2), np.array([0, 0, 1, 1])
+    counts.enter(rows, np.array([0, 1, 0, 1]), np.full(4, 1e4), np.array([1_000.0, 300.0, 100.0, 30.0]))
+    told = Told(np.full(2, 1.0), np.full(2, 20.0), np.ones(2))
+    batch = ads(2, clicked=np.array([1_300.0, 130.0]), views=np.full(2, 13_000.0))
+    found = counts.factors(told, batch)
+    assert found is not None
+    assert found == pytest.approx([1.0, 0.3], abs=0.05)
+    assert counts.factors(NOTHING, batch) is None
+    counts.forget(np.arange(2))
+    assert counts.factors(told, batch) == pytest.approx(FIRST_FACTORS[:2])
 
 
 def test_slots_are_learned_from_clicks_and_never_rise() -> None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from vedette.decide import Floats, Ints
 from vedette.serve.sponsor.candidates import Candidates
+from vedette.serve.sponsor.pacing import rests
 
 __all__ = ["AdBook", "Offers"]
 
@@ -42,6 +43,7 @@ class AdBook:
         phrases = int(offers.phrase.max(initial=-1)) + 1
         self._asked, self._asked_then = np.zeros(phrases), np.zeros(phrases)
         self._budget, self._remaining = budget, budget.copy()
+        self._allowed = np.inf
         self._ads = _grouped(offers.phrase)
         self._phrases_of = _phrases_by_advertiser(offers)
         self._ready: dict[int, Candidates] = {}
@@ -51,6 +53,16 @@ class AdBook:
     def remaining(self) -> Floats:
         """What each advertiser has left today."""
         return self._remaining
+
+    def see(self, factors: Floats) -> None:
+        """Slots are believed to be seen so much from now on."""
+        self._factors = factors
+
+    def allow(self, share: float) -> None:
+        """From now on whoever was charged this share of the day's budget rests."""
+        if share != self._allowed:
+            self._put_back()
+            self._allowed = share
 
     def begin_day(self, budget: Floats) -> None:
         """Budgets are whole again."""
@@ -100,13 +112,17 @@ class AdBook:
     def _set_apart(self, phrase: int) -> Candidates:
         ads = self._ads.get(phrase, np.zeros(0, np.int64))
         bid = self._offers.bid[ads]
-        may = ads[(self._remaining[self._offers.advertiser[ads]] >= bid) & (bid >= self._reserve)]
+        payer = self._offers.advertiser[ads]
+        may = ads[(self._remaining[payer] >= bid) & (bid >= self._reserve) & ~self._rests()[payer]]
         if not np.array_equal(may, self._may.get(phrase, may[:0])):
             self._may[phrase] = may
             self._asked_then[phrase] = self._asked[phrase]
             for name in ("shown", "clicked"):
                 self._counts[f"{name}_then"][ads] = self._counts[name][ads]
         return self._rows(may)
+
+    def _rests(self) -> Bools:
+        return rests(self._remaining, self._budget, self._allowed)
 
     def _rows(self, ads: Ints) -> Candidates:
         offers = self._offers

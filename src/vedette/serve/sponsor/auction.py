@@ -10,8 +10,8 @@ read as they are written, and rounded once.
 
 from collections.abc import Sequence
 from decimal import Decimal
-from fractions import Fraction
 from itertools import pairwise
+from math import lcm
 
 __all__ = ["CENT", "Number", "second_price"]
 
@@ -29,31 +29,30 @@ def second_price(bids: Sequence[Number], ctrs: Sequence[Number], minimum: Number
     >>> [str(price) for price in second_price([4, 3, 2, 1], [0.01, 0.03, 0.06, 0.08], "0.05")]
     ['0.05', '2.68', '1.51', '0.51']
     """
-    bid, ctr = [_exact(each) for each in bids], [_exact(each) for each in ctrs]
-    if len(bid) != len(ctr):
-        raise ValueError(f"{len(bid)} bids and {len(ctr)} click-through rates: there must be one for each ad")
-    ranks = [one * other for one, other in zip(bid, ctr, strict=True)]
+    if len(bids) != len(ctrs):
+        raise ValueError(f"{len(bids)} bids and {len(ctrs)} click-through rates: there must be one for each ad")
+    bid, ctr = [_ratio(each) for each in bids], [_ratio(each) for each in ctrs]
+    # All ranks over one denominator, so that they are whole numbers: exact, and much faster than fractions.
+    whole = lcm(*(below * under for (_, below), (_, under) in zip(bid, ctr, strict=True)))
+    ranks = [over * above * (whole // (below * under)) for (over, below), (above, under) in zip(bid, ctr, strict=True)]
     order = sorted(range(len(ranks)), key=lambda place: -ranks[place])
-    floor = _cents(_exact(minimum))
-    prices = [floor] * len(ranks)
+    floor = _half_up(*_ratio(minimum), 0)
+    cents = [floor] * len(ranks)
     for place, following in pairwise(order):
+        above, under = ctr[place]
         # Without a click nothing is paid, so a rate of 0 may have any price.
-        asked = ranks[following] / ctr[place] if ctr[place] else Fraction(0)
-        prices[place] = max(_cents(asked + _exact(CENT)), floor)
-    return [min(price, _cents_below(most)) for price, most in zip(prices, bid, strict=True)]
+        asked = _half_up(ranks[following] * under, whole * above, 1) if above else 1
+        cents[place] = max(asked, floor)
+    # A bid that is no whole number of cents is never exceeded by rounding.
+    return [min(price, 100 * over // below) * CENT for price, (over, below) in zip(cents, bid, strict=True)]
 
 
-def _exact(number: Number) -> Fraction:
-    """A number as it is written: 0.1 is a tenth."""
-    return Fraction(number) if isinstance(number, Decimal | int) else Fraction(str(number))
+def _ratio(number: Number) -> tuple[int, int]:
+    """A number as it is written, as a quotient of whole ones: 0.1 is a tenth."""
+    exact = number if isinstance(number, Decimal | int) else Decimal(str(number))
+    return exact.as_integer_ratio()
 
 
-def _cents(amount: Fraction) -> Decimal:
-    """Rounded half up, exactly: a quotient of whole numbers is compared, not one of rounded ones."""
-    whole, rest = divmod(amount.numerator * 100, amount.denominator)
-    return (whole + (2 * rest >= amount.denominator)) * CENT
-
-
-def _cents_below(amount: Fraction) -> Decimal:
-    """A bid that is no whole number of cents is never exceeded by rounding."""
-    return (amount.numerator * 100 // amount.denominator) * CENT
+def _half_up(over: int, below: int, more: int) -> int:
+    """Whole cents of an amount, and more of them; a half is rounded up, exactly."""
+    return more + (200 * over + below) // (2 * below)

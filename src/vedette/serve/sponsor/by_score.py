@@ -41,6 +41,10 @@ class ByScore:
         """What is known of each ad: nothing, unless a policy says otherwise."""
         return NOTHING
 
+    def allowed(self, state: Any, now: float) -> float:  # noqa: ANN401, ARG002 - as above
+        """The share of a day's budget that may be charged by now: whoever is past it rests. No limit, unless said."""
+        return np.inf
+
     def start(self, config: None) -> Any:  # noqa: ANN401, ARG002 - the shape that all policies have
         """Nothing is remembered."""
         return ()

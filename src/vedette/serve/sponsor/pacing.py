@@ -11,11 +11,12 @@ clock starves the evening of what was asked in the morning.
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from vedette.decide import Floats, Ints
 from vedette.serve.sponsor.candidates import Candidates
 
-__all__ = ["NO_TRAFFIC", "Traffic", "allowance", "keeps", "noticed", "still_to_come"]
+__all__ = ["NO_TRAFFIC", "Traffic", "allowance", "keeps", "noticed", "rests", "still_to_come"]
 
 DAY_S = 86_400.0
 BINS = 24
@@ -79,6 +80,19 @@ def allowance(traffic: Traffic, now_s: float, ahead: float = 0.1) -> float:
     whole = float(traffic.usual.sum())
     gone = 1 - float(still_to_come(traffic, now_s).sum()) / whole if whole else 1.0
     return min(gone + ahead, 1.0)
+
+
+def rests(remaining: Floats, budget: Floats, allowed: float | Floats) -> npt.NDArray[np.bool_]:
+    """Who is shown no more for now: whoever was charged as much of a budget as may be by now, and something at all.
+
+    >>> rests(np.array([9.0, 8.0, 10.0, np.inf]), np.array([10.0, 10.0, 10.0, np.inf]), 0.2).tolist()
+    [False, True, False, False]
+    """
+    limited = np.isfinite(budget)
+    with np.errstate(invalid="ignore"):  # infinity less infinity, which is left out
+        charged = np.where(limited, budget - remaining, 0.0)
+        found: npt.NDArray[np.bool_] = limited & (charged > 0) & (charged >= allowed * budget)
+    return found
 
 
 def keeps(traffic: Traffic, ads: Candidates, value: Floats, before: Floats, now_s: float) -> Floats:

@@ -1,6 +1,7 @@
 """From a choice to what is shown: each ad with its slot, score, propensity, price and reason, to be written down."""
 
 from decimal import Decimal
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,15 +53,12 @@ def place(
 def _charges(options: Candidates, picks: Ranked, minimum: Decimal) -> list[Decimal]:
     """Prices of the shown, the best of those that are not shown being the last who is outbid."""
     rows = [*picks.rows.tolist(), *_runner_up(picks)]
-    bids = [int(cents) * CENT for cents in options.bid[rows].tolist()]
-    scores = picks.scores[rows].tolist()
+    cents, scores = options.bid[rows].tolist(), picks.scores[rows].tolist()
+    bids = [int(each) * CENT for each in cents]
     # What is tried for the first time may have an infinite score: then nothing below it counts, and it pays the least.
-    weights = [
-        score / cents if np.isfinite(score) else 1e9
-        for score, cents in zip(scores, options.bid[rows].tolist(), strict=True)
-    ]
+    endless = [not isfinite(score) for score in scores]
+    weights = [1e9 if endless[at] else scores[at] / cents[at] for at in range(len(rows))]
     prices = second_price(bids, weights, minimum)
-    endless = [not np.isfinite(score) for score in scores]
     least = [min(minimum, bid) for bid in bids]
     return [least[at] if endless[at] else prices[at] for at in range(len(picks.rows))]
 

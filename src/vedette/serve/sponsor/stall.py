@@ -75,6 +75,10 @@ class Stall:
         running = self._running.get(ad)
         return running is not None and any(text == phrase for _, text in running.targets)
 
+    def row_of(self, ad: int, phrase: str) -> int | None:
+        """The row of an ad and one of its phrases; None where it did not run since the start."""
+        return self._rows.get((ad, phrase))
+
     def phrase_numbers(self) -> Mapping[str, int]:
         """By which each phrase is known."""
         return self._phrases
@@ -108,20 +112,23 @@ class Stall:
         runs = [self._running[ad] if self.runs(ad, phrase) else None for ad, phrase in keys]
         budget = _floats(each.budget if each else 0 for each in runs)
         spent = _floats(bound.get(each.payer, 0) if each else 0 for each in runs)
+        remaining = np.maximum(budget - spent, 0.0)
+        bid = _floats(each.bid if each else 1 for each in runs)
         zeros, payer = np.zeros(len(keys)), np.array(self._payer_of, np.int64)
         return Candidates(
             ad=np.arange(len(keys)),
             phrase=_ints(self._phrases[phrase] for _, phrase in keys),
             advertiser=payer,
             cluster=payer,
-            bid=_floats(each.bid if each else 1 for each in runs),
+            # Nobody bids more than is left: so the last of a budget can be spent, and no price is above it.
+            bid=np.maximum(np.minimum(bid, remaining), 1.0),
             asked=_floats(asked.get(phrase, 0.0) for _, phrase in keys),
             shown=_floats(each.shown for each in of),
             views=_floats(each.views for each in of),
             clicked=_floats(each.clicked for each in of),
             prior_clicked=zeros,
             prior_shown=zeros,
-            remaining=np.maximum(budget - spent, 0.0),
+            remaining=remaining,
             budget=budget,
             asked_then=zeros,
             shown_then=zeros,

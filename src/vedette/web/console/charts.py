@@ -39,7 +39,8 @@ class Other(NamedTuple):
 class Line(NamedTuple):
     """A line to be drawn: what it measures, its points, from when to when, and where all its points can be had.
 
-    ``name`` is unique on a page. ``other`` is drawn dashed beside it, and said in a line of its own.
+    ``name`` is unique on a page. ``other`` is drawn dashed beside it, and said in a line of its own. ``band`` has the
+    ends of the interval of each point. ``later`` says when there will be more, where there are too few.
     """
 
     name: str
@@ -51,6 +52,8 @@ class Line(NamedTuple):
     now_s: float
     csv: str = ""
     other: Other | None = None
+    band: Sequence[tuple[float, float, float]] = ()
+    later: str = "Numbers come every few seconds while Vedette runs."
 
 
 def line_chart(line: Line) -> Markup:
@@ -89,14 +92,15 @@ def _within(line: Line, points: Sequence[Point]) -> list[Point]:
 
 
 def _too_few(line: Line) -> Markup:
-    return Markup('<p class="few">{} Numbers come every few seconds while Vedette runs.</p>').format(
-        "There is nothing to draw yet." if not line.points else "One number is too few for a line."
+    return Markup('<p class="few">{} {}</p>').format(
+        "There is nothing to draw yet." if not line.points else "One number is too few for a line.", line.later
     )
 
 
 def _drawing(line: Line, points: Sequence[Point]) -> Markup:
     others = _others(line)
-    top = top_of([value for _, value in (*points, *others)], line.unit)
+    highs = [(at_s, high) for at_s, _, high in _bands(line)]
+    top = top_of([value for _, value in (*points, *others, *highs)], line.unit)
     return Markup(
         '<svg class="drawing" width="100%" height="{height}" role="img" aria-labelledby="{name}-title {name}-desc">'
         '<title id="{name}-title">{title}</title><desc id="{name}-desc">{desc}</desc>{grid}{times}'
@@ -112,7 +116,7 @@ def _drawing(line: Line, points: Sequence[Point]) -> Markup:
         top=TOP,
         tall=BOTTOM - TOP,
         side=SIDE,
-        paths=_paths(others, line, top, "line other") + _paths(points, line, top, "line"),
+        paths=_band(line, top) + _paths(others, line, top, "line other") + _paths(points, line, top, "line"),
     )
 
 
@@ -165,12 +169,31 @@ def _runs(points: Sequence[Point]) -> list[list[Point]]:
 
 
 def _path(run: Sequence[Point], line: Line, top: float, kind: str) -> Markup:
-    span_s = max(line.now_s - line.since_s, 1e-9)
-    places = [(SIDE * _share((at_s - line.since_s) / span_s), SIDE * (1 - _share(value / top))) for at_s, value in run]
+    places = _places(run, line, top)
     way = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     # A line of no length has round ends, and so is a dot.
     tail = "" if len(places) > 1 else "h0"
     return Markup('<path class="{}" vector-effect="non-scaling-stroke" d="M{}{}"/>').format(kind, way, tail)
+
+
+def _bands(line: Line) -> list[tuple[float, float, float]]:
+    return sorted(each for each in line.band if line.since_s <= each[0] <= line.now_s and all(map(math.isfinite, each)))
+
+
+def _band(line: Line, top: float) -> Markup:
+    """The interval of each point as an area, there and back; a pause in the points is one in the area."""
+    ends = {at_s: (low, high) for at_s, low, high in _bands(line)}
+    found = Markup()
+    for run in _runs([(at_s, high) for at_s, (_, high) in ends.items()]):
+        places = [*run, *((at_s, ends[at_s][0]) for at_s, _ in reversed(run))]
+        way = "L".join(f"{x:.1f} {y:.1f}" for x, y in _places(places, line, top))
+        found += Markup('<path class="band" d="M{}Z"/>').format(way)
+    return found
+
+
+def _places(run: Sequence[Point], line: Line, top: float) -> list[Point]:
+    span_s = max(line.now_s - line.since_s, 1e-9)
+    return [(SIDE * _share((at_s - line.since_s) / span_s), SIDE * (1 - _share(value / top))) for at_s, value in run]
 
 
 def _share(value: float) -> float:

@@ -21,8 +21,8 @@ def said(value: float, unit: str) -> str:
 
     >>> [said(value, unit).replace(THIN, " ") for value, unit in ((0.834, "share"), (1.5e9, "bytes"), (12345, "n"))]
     ['83 %', '1.5 GB', '12 345']
-    >>> [said(value, unit).replace(THIN, " ") for value, unit in ((5400, "s"), (2.5, "1/s"))]
-    ['1.5 h', '2.5 /s']
+    >>> [said(value, unit).replace(THIN, " ") for value, unit in ((5400, "s"), (2.5, "1/s"), (3.1, "money"))]
+    ['1.5 h', '2.5 /s', '3.10']
     """
     if not math.isfinite(value):
         return "\N{EM DASH}"
@@ -35,7 +35,7 @@ def said(value: float, unit: str) -> str:
         return _scaled(value, _TIMES, "s")
     if unit in _RATES:
         return f"{_short(value)}{THIN}{_RATES[unit]}"
-    return _short(value)
+    return f"{value:.2f}" if unit == "money" else _short(value)
 
 
 def top_of(values: Sequence[float], unit: str, ticks: int = 4) -> float:
@@ -56,7 +56,7 @@ def top_of(values: Sequence[float], unit: str, ticks: int = 4) -> float:
     if unit == "s":
         return ticks * DAY * max(1.0, round_up(most / ticks / DAY))
     # What is counted has whole ticks; what stays below 1 was not counted.
-    least = 1.0 if unit == "n" and most >= 1 else 0.0
+    least = 1.0 if unit == "n" and most >= 1 else 0.01 if unit == "money" else 0.0
     return ticks * max(least, round_up(most / ticks))
 
 

@@ -14,6 +14,8 @@ from vedette.edges.ledger_book import Showing
 from vedette.edges.market_book import Standing
 from vedette.errors import VedetteError
 from vedette.web.console.shell import Shell, with_done
+from vedette.web.console.sponsor_forms import sponsor_form_routes
+from vedette.web.console.sponsored_charts import charts_of
 from vedette.web.console.tables import Column, Table
 from vedette.web.market_orders import JudgeAd, MarketOrder, PauseCampaign
 from vedette.web.market_ports import AdLine, CampaignLine, MarketDesk
@@ -92,6 +94,7 @@ def sponsoring_routes(shell: Shell, desk: MarketDesk, wall: Callable[[], float])
         Route("/sponsored", pages.shown),
         Route("/sponsored/judge", pages.judged, methods=["POST"]),
         Route("/sponsored/pause", pages.paused, methods=["POST"]),
+        *sponsor_form_routes(shell, desk),
     ]
 
 
@@ -140,6 +143,11 @@ class _Sponsoring:
         campaigns = await run_in_threadpool(self.desk.campaigns)
         ads = await run_in_threadpool(self.desk.ads)
         showings = await run_in_threadpool(self.desk.showings, MOST_SHOWINGS)
+        refused = await run_in_threadpool(self.desk.refused)
+        # Charts are of one campaign, or of all together.
+        chosen = request.query_params.get("campaign", "")
+        charted = [line for line in campaigns if line.campaign.name == chosen] or campaigns
+        days, today = await run_in_threadpool(self.desk.days), await run_in_threadpool(self.desk.today)
         told = {
             "campaigns": campaigns,
             "seen": CAMPAIGNS.seen(request, campaigns),
@@ -147,7 +155,10 @@ class _Sponsoring:
             "seen_ads": ADS.seen(request, ads),
             "seen_showings": SHOWINGS.seen(request, showings),
             "showings": showings,
-            "refused": await run_in_threadpool(self.desk.refused),
+            "refused": refused,
+            "charts": charts_of(days, refused, today, charted) if campaigns else (),
+            "chosen": chosen if charted is not campaigns else "",
+            "zone_day": today.day,
             "waiting": sum(line.ad.standing == "submitted" for line in ads),
             "spent_today": sum((line.today.charged for line in campaigns), Decimal("0.00")),
             "report": f"{HERE}?csv={REPORT.key}",

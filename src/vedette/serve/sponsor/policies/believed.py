@@ -1,6 +1,7 @@
 """What a showing is believed to earn, by what is known of ad, phrase and advertiser; less where money runs short."""
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -71,15 +72,17 @@ class Believed(ByScore):
 
     def reason(self, state: Memory, batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
         """The rate that is believed, how sure, and how much the bid counts."""
-        ad = batch.ad[row : row + 1]
-        # Of one row only: this is asked of each ad that is shown.
-        (clicks,), (views,) = _before(state.ads, ad)
-        clicks += batch.clicked[row] + batch.prior_clicked[row]
-        views += batch.views[row] + batch.prior_shown[row]
-        keep = _of(state.ads.keep, ad, 1.0)[0]
+        # Of one row only, and of plain numbers: this is asked of each ad that is shown.
+        ad, told = int(batch.ad[row]), state.ads
+        clicks, views, keep = STRANGER_CLICKS, STRANGER_CLICKS / FIRST_RATE, 1.0
+        if ad < len(told.clicks):
+            clicks, views, keep = told.clicks.item(ad), told.views.item(ad), told.keep.item(ad)
+        clicks += batch.clicked.item(row) + batch.prior_clicked.item(row)
+        views += batch.views.item(row) + batch.prior_shown.item(row)
         held = f", counts {keep:.2f} as its budget would not last the day" if keep < 1 else ""
-        rate = f"{clicks / views:.2%} (+- {np.sqrt(clicks) / views:.2%}) believed to click"
-        return f"{self.name}: {rate} after {batch.shown[row]:.0f} showings, bid {batch.bid[row] / 100:.2f}{held}"
+        rate = f"{clicks / views:.2%} (+- {sqrt(clicks) / views:.2%}) believed to click"
+        shown, bid = batch.shown.item(row), batch.bid.item(row) / 100
+        return f"{self.name}: {rate} after {shown:.0f} showings, bid {bid:.2f}{held}"
 
 
 def _before(told: Told, ad: Ints) -> tuple[Floats, Floats]:
