@@ -243,9 +243,10 @@ def _popular(known: Reputation, ids: list[int]) -> Reputation:
     likes = dict(zip(known.page.tolist(), known.likes.tolist(), strict=True))
     many = np.array([likes.get(id_, 0.0) for id_ in ids])
     worth = known.general * (many + 0.5) / (float(known.likes.mean()) + 0.5)
-    nothing = np.zeros(0, np.int64)
+    none = np.zeros(0)
+    pairs = {"pair": np.zeros(0, np.int64), "pair_mean": none, "pair_likes": none, "pair_looks": none}
     page = np.array(ids, np.int64)
-    return known._replace(page=page, likes=many, looks=many, mean=worth, pair=nothing, pair_mean=np.zeros(0))
+    return known._replace(page=page, likes=many, looks=many, mean=worth, **pairs)
 
 
 def _cpu_ms() -> float:
@@ -259,7 +260,8 @@ def _cpu_ms() -> float:
     query = (np.array([group_number("kites")]), np.array([0.15]), np.array([500.0]))
     mean = (likes + 0.75) / (looks + 5.0)
     hosts = (np.arange(50), np.full(50, 0.15))
-    known = Reputation(ids[::2], likes, looks, mean, pairs, mean[::2], *query, *hosts, table, table, 0.15, 900.0)
+    seen = (ids[::2], likes, looks, mean, pairs, mean[::2], likes[::2], looks[::2])
+    known = Reputation(*seen, *query, *hosts, table, table, 0.15, 900.0)
     zeros = np.zeros(MANY)
     signals = Signals(ids % 50, ids * 0, zeros, zeros, zeros, ids, ids, zeros, zeros, zeros, zeros)
     weighed = Weighed(ids, signals, nothing, nothing, -np.sort(rng.exponential(3.0, MANY)))

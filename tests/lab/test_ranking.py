@@ -13,6 +13,7 @@ from vedette.lab.experiments.ranking import EXPERIMENT
 from vedette.lab.joke_run import hold_study
 from vedette.lab.ranking_rows import names_of_policies
 from vedette.lab.visitors.search_log import read_grades, read_log
+from vedette.lab.world_names import remember
 from vedette.lab.worlds.community import community_named
 from vedette.lab.worlds.jester import load_jokes, shelf_of
 from vedette.serve.rank.promote.popularity import Popularity
@@ -66,6 +67,14 @@ def test_the_study_repeats_itself_and_learning_pays(ratings: Path) -> None:
     assert popular.qpc == again.qpc
     assert hold_study(jokes, Prospect(), 1).qpc > popular.qpc
     assert np.all(popular.tbp_days <= 15.0)
+
+
+def test_votes_are_found_where_they_were_said_to_be(ratings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path is enough: nothing else must know where the file is, though rows do not tell it."""
+    monkeypatch.delenv("VEDETTE_DATA", raising=False)
+    label = remember(f"jester:{ratings}")
+    assert label == "jester:jokes.npz"
+    assert EXPERIMENT.run(Cell("ranking", label, "popularity", 1.5, 1))[0]["qpc"] > 0
 
 
 def test_a_file_that_holds_no_ratings_is_refused(tmp_path: Path) -> None:

@@ -23,7 +23,21 @@ def reputation(
     mean = (likes + 5 * general) / (looks + 5)
     table = np.zeros(SHAPE)
     table[:2, 0] = teaching
-    pages = (ids, likes, looks, mean, NONE, NO, np.array([QUERY]), np.array([general]), np.array([views]), NONE, NO)
+    pages = (
+        ids,
+        likes,
+        looks,
+        mean,
+        NONE,
+        NO,
+        NO,
+        NO,
+        np.array([QUERY]),
+        np.array([general]),
+        np.array([views]),
+        NONE,
+        NO,
+    )
     return Reputation(*pages, table, np.ones(SHAPE), general, 1e6)
 
 
@@ -88,7 +102,12 @@ def test_where_nobody_looks_nothing_is_tried() -> None:
 def test_pages_lean_on_what_is_nearest() -> None:
     """What is known of a page for the query goes before the page, and that before its site and the query."""
     known = reputation({1: (50.0, 100.0)})._replace(
-        pair=np.array([pair_key(QUERY, 2)]), pair_mean=np.array([0.7]), host=np.array([9]), host_mean=np.array([0.3])
+        pair=np.array([pair_key(QUERY, 2)]),
+        pair_mean=np.array([0.7]),
+        pair_likes=np.array([7.0]),
+        pair_looks=np.array([9.0]),
+        host=np.array([9]),
+        host_mean=np.array([0.3]),
     )
     found = known.of(np.array([1, 2, 3, 4]), np.array([9, 9, 9, 8]), QUERY)
     assert found.mean.tolist() == pytest.approx([50.5 / 105, 0.7, 0.2, 0.1])

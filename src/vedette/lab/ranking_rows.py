@@ -8,6 +8,7 @@ seeds of the same world that no cell has.
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from vedette.decide import Floats
@@ -15,8 +16,9 @@ from vedette.errors import UsageError
 from vedette.lab.community_run import Lived, Phases, live_through
 from vedette.lab.experiment import Cell, Measured, Metric
 from vedette.lab.joke_run import Told, hold_study
+from vedette.lab.world_names import place_of
 from vedette.lab.worlds.community import community_named
-from vedette.lab.worlds.jester import Jokes, jokes_path, load_jokes
+from vedette.lab.worlds.jester import Jokes, load_jokes
 from vedette.serve.rank.promote.bayesian_mean import BayesianMean
 from vedette.serve.rank.promote.popularity import Popularity
 from vedette.serve.rank.promote.prospect import Prospect
@@ -99,14 +101,14 @@ def _best(world: str, lives: float) -> tuple[float, int]:
 def _row(cell: Cell, policy: str) -> dict[str, float]:
     kind, _, name = cell.world.partition(":")
     if kind == "jester":
-        return _of_study(hold_study(_jokes(name), named(policy, older_first=True), cell.seed))
+        return _of_study(hold_study(_jokes(place_of(cell.world).path), named(policy, older_first=True), cell.seed))
     community = community_named(name)
     return _of_community(live_through(community, named(policy), Phases.of(community, cell.budget), cell.seed))
 
 
 @lru_cache(maxsize=1)  # cells of one world come one after the other
-def _jokes(name: str) -> Jokes:
-    return load_jokes(jokes_path(name))
+def _jokes(path: Path) -> Jokes:
+    return load_jokes(path)
 
 
 def _of_community(lived: Lived) -> dict[str, float]:

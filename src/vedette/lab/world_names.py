@@ -7,6 +7,7 @@
     market:NAME                  a made market of sponsored results
     community:NAME               a made community that searches, votes and forgets
     jester:FILE                  recorded votes on jokes
+    clicks:FILE.tsv[+MODEL]      visitors that were fitted to a recorded log of searches and clicks
 
 A path that exists wins. Else ``git:owner/name`` is looked for in the folder that VEDETTE_HISTORIES names, as
 owner+name/repo, and a file of front pages in the folder discovery of the one that VEDETTE_DATA names.
@@ -23,7 +24,7 @@ from vedette.lab.registry import near
 
 __all__ = ["KINDS", "Place", "WorldMissing", "label_of", "place_of", "places_known", "remember", "worlds_there"]
 
-KINDS = ("git", "frontpages", "made", "live", "market", "community", "jester")
+KINDS = ("git", "frontpages", "made", "live", "market", "community", "jester", "clicks")
 HISTORIES, DATA = "VEDETTE_HISTORIES", "VEDETTE_DATA"
 SEED = 1
 _MADE = re.compile(r"([a-z0-9+-]+)(?::(\d{1,9}))?")
@@ -51,8 +52,8 @@ def place_of(name: str) -> Place:
     typed = _typed.get(name, name)
     kind, sign, rest = typed.partition(":")
     if kind not in KINDS or not sign or not rest:
-        ways = "git:PATH, frontpages:FILE, made:NAME, live:FOLDER, market:NAME, community:NAME or jester:FILE"
-        raise UsageError(f'world "{name}": write {ways}; {_are_there()}')
+        ways = "git:PATH, frontpages:FILE, made:NAME, live:FOLDER, market:NAME, community:NAME"
+        raise UsageError(f'world "{name}": write {ways}, jester:FILE or clicks:FILE; {_are_there()}')
     return _PLACES[kind](rest)
 
 
@@ -159,6 +160,13 @@ def _jester(rest: str) -> Place:
     return Place("jester", f"jester:{path.name}", path)
 
 
+def _clicks(rest: str) -> Place:
+    from vedette.lab.off_policy_run import log_path
+
+    path, model = log_path(rest)
+    return Place("clicks", f"clicks:{path.name}+{model}", path, model)
+
+
 def _path(typed: str) -> Path:
     return Path(typed).expanduser() if typed.startswith("~/") else Path(typed)
 
@@ -215,4 +223,5 @@ _PLACES: Mapping[str, Callable[[str], Place]] = {
     "market": _market,
     "community": _community,
     "jester": _jester,
+    "clicks": _clicks,
 }

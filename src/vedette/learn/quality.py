@@ -12,7 +12,7 @@ import numpy as np
 
 from vedette.decide import Floats, Ints
 
-__all__ = ["Believed", "Counted", "Seen", "believed", "counted", "grade"]
+__all__ = ["Believed", "Counted", "Seen", "believed", "counted", "faded", "grade"]
 
 HALF_LIFE_DAYS = 90.0
 MOST_OF_ADDRESS = 3.0
@@ -73,6 +73,15 @@ def counted(seen: Seen) -> Counted:
     return Counted(few, taken_off)
 
 
+def faded(at_days: Floats, now_days: float) -> Floats:
+    """What is left of evidence of some time ago.
+
+    >>> faded(np.array([0.0, 90.0]), 90.0).tolist()
+    [0.5, 1.0]
+    """
+    return np.asarray(0.5 ** (np.maximum(now_days - at_days, 0.0) / HALF_LIFE_DAYS))
+
+
 def _limits(page: Ints, actor: Ints, weight: Floats, most: float) -> Floats:
     """By what each row is multiplied so that no actor has more than this of a page."""
     _, group = np.unique(np.column_stack([page, actor]), axis=0, return_inverse=True)
@@ -82,7 +91,7 @@ def _limits(page: Ints, actor: Ints, weight: Floats, most: float) -> Floats:
 
 def believed(seen: Seen, site: Ints, topic: Ints, now_days: float) -> Believed:
     """The posterior of every page; ``site`` and ``topic`` are by page. A page without a view is as its kind is."""
-    weight = counted(seen).weight * 0.5 ** (np.maximum(now_days - seen.at_days, 0.0) / HALF_LIFE_DAYS)
+    weight = counted(seen).weight * faded(seen.at_days, now_days)
     looks = _summed(seen.page, weight * np.maximum(seen.looked, seen.liked), len(site))
     likes = _summed(seen.page, weight * seen.liked, len(site))
     # One like and one look without: before anything is known all is even.

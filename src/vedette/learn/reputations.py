@@ -13,7 +13,7 @@ import numpy as np
 from vedette.decide import Floats, Ints
 from vedette.learn.examination import Clicks, fit_position
 from vedette.learn.impressions import Impressions
-from vedette.learn.quality import PAGE_WEIGHT, Seen, believed, counted
+from vedette.learn.quality import PAGE_WEIGHT, Seen, believed, counted, faded
 from vedette.viewing import visibility
 
 __all__ = ["FEWEST_CLICKS", "PLACES", "Taught", "examined_by_place", "taught_by"]
@@ -41,6 +41,8 @@ class Taught(NamedTuple):
     pair_group: Ints
     pair_page: Ints
     pair_mean: Floats
+    pair_likes: Floats
+    pair_looks: Floats
     group_mean: Floats
     group_views: Floats
     host: Ints
@@ -94,10 +96,12 @@ def taught_by(seen: Impressions, host_of: Mapping[int, int], now_days: float) ->
         both[:, 0],
         both[:, 1],
         of_pair.mean,
-        _shared(seen.group, rows, general, len(seen.groups)),
+        of_pair.likes,
+        of_pair.looks,
+        _shared(seen.group, rows, general, len(seen.groups), now_days),
         np.bincount(seen.group, rows.looked, len(seen.groups)) / span_days,
         hosts,
-        _shared(host_number[page], rows, general, len(hosts)),
+        _shared(host_number[page], rows, general, len(hosts), now_days),
         general,
         float(people),
         int(seen.clicked.sum()),
@@ -118,9 +122,9 @@ def _topics(page: Ints, group: Ints) -> Ints:
     return np.asarray(both[order[first], 1])
 
 
-def _shared(group: Ints, rows: Seen, general: float, length: int) -> Floats:
-    """The share of looks that were liked in each group, leaning on the general one."""
-    weight = counted(rows).weight
+def _shared(group: Ints, rows: Seen, general: float, length: int, now_days: float) -> Floats:
+    """The share of looks that were liked in each group, faded, leaning on the general one."""
+    weight = counted(rows).weight * faded(rows.at_days, now_days)
     likes = np.bincount(group, weight * rows.liked, length)
     looks = np.bincount(group, weight * np.maximum(rows.looked, rows.liked), length)
     return np.asarray((likes + 4 * PAGE_WEIGHT * general) / (looks + 4 * PAGE_WEIGHT))

@@ -30,7 +30,7 @@ from vedette.live.reputation_file import drop_reputation, keep_reputation
 from vedette.ring.learned_order import group_number
 from vedette.serve.rank.promote.candidates import Candidates, Crowd
 from vedette.serve.rank.promote.prospect import Prospect
-from vedette.serve.rank.reordering import POLICY, UNPROVEN
+from vedette.serve.rank.reordering import UNPROVEN, is_by_learning
 from vedette.serve.rank.reputation import Reputation, pair_key
 from vedette.web.console.rank_ports import Promoted, RankingTold
 
@@ -124,6 +124,8 @@ def reputation_of(taught: Taught, groups: Sequence[str]) -> Reputation:
         taught.mean,
         pairs[by_pair],
         taught.pair_mean[by_pair],
+        taught.pair_likes[by_pair],
+        taught.pair_looks[by_pair],
         numbers[by_number],
         taught.group_mean[by_number],
         taught.group_views[by_number],
@@ -153,7 +155,7 @@ def _lessons(taught: Taught) -> tuple[Floats, Floats]:
 
 
 def _told(seen: Impressions, taught: Taught | None, table: PageTable, before: Guarded, now_s: float) -> RankingTold:
-    is_learned = np.array([name == POLICY for name in seen.by_policy], bool)
+    is_learned = np.array([is_by_learning(name) for name in seen.by_policy], bool)
     is_tried = np.array([reason == UNPROVEN for reason in seen.reason], bool)
     # Both groups are compared over the hours in which something learned was shown, since a guard let go.
     hour = np.floor(24 * seen.at_days)

@@ -78,11 +78,9 @@ def learned_order(
     most = 0 if weighed.names_a_site else audience.unproven
     chances = Chances(audience.first, most, rng_for(audience.seed, f"rank/{number}"))
     dealt = reordered(rows, weighed.scores, believed, reputation, chances)
-    propensity, points, place = np.full((3, len(weighed.ids)), np.nan)
-    propensity[dealt.rows], points[dealt.rows], place[rows] = dealt.propensities, dealt.points, np.arange(len(rows))
-    # Only who was moved up by being tried is said to be: the others stand where their words put them.
-    is_raised = dealt.is_unproven & (np.arange(len(rows)) < place[dealt.rows])
-    return Learned(dealt.rows, propensity, points, tuple(dealt.rows[is_raised].tolist()), believed)
+    propensity, points = np.full((2, len(weighed.ids)), np.nan)
+    propensity[dealt.rows], points[dealt.rows] = dealt.propensities, dealt.points
+    return Learned(dealt.rows, propensity, points, tuple(dealt.rows[dealt.is_unproven].tolist()), believed)
 
 
 def _said(believed: Believed, row: int) -> str:

@@ -6,8 +6,10 @@ the order is that of relevance. What a view teaches is that of the default polic
 often results of this query are looked at and for how long what is learned holds; it is bounded, since a page that
 hardly answers the query is no use to anybody, however little is known of it.
 
-Unproven is who owes the place to what a view would teach. These are taken for equal where they are worth about the
-same, and lots decide among equals: so each gets its turn, and the record has propensities to learn from.
+Seats are few, so what a view teaches counts in proportion to the best that a view of any of these results teaches: who
+was never seen goes before who was tried already, and the bound holds for the best. Unproven is who owes the place to
+that. Candidates are taken for equal where they are worth about the same, and lots decide among equals: so each gets its
+turn, and the record has propensities to learn from. Who gets no seat stands by quality like everybody (``trial_seats``).
 """
 
 from typing import NamedTuple
@@ -17,13 +19,14 @@ import numpy as np
 from vedette.decide import Floats, Ints
 from vedette.serve.rank.promote.prospect import Prospect
 from vedette.serve.rank.promote.prospects import MOST_AWARE, MOST_LIKES
-from vedette.serve.rank.promote.seating import Seats, seated
+from vedette.serve.rank.promote.seating import Seats
 from vedette.serve.rank.reputation import Believed, Reputation
+from vedette.serve.rank.trial_seats import dealt
 
-__all__ = ["POLICY", "UNPROVEN", "Chances", "Reordered", "reordered"]
+__all__ = ["POLICY", "UNPROVEN", "Chances", "Reordered", "is_by_learning", "reordered"]
 
 # What ranked, as written down with each search; another number when the arithmetic changes.
-POLICY = "prospect/1"
+POLICY = "prospect/2"
 UNPROVEN = "here to be tried: few people have seen it"
 
 POINTS = 1.0  # T
@@ -52,27 +55,34 @@ class Reordered(NamedTuple):
     is_unproven: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
+def is_by_learning(policy: str) -> bool:
+    """Whether that ranked by what was learned, in whatever version.
+
+    >>> is_by_learning(POLICY), is_by_learning("prospect/1"), is_by_learning("linear/3")
+    (True, True, False)
+    """
+    return policy.partition("/")[0] == POLICY.partition("/")[0]
+
+
 def reordered(rows: Ints, scores: Floats, believed: Believed, reputation: Reputation, chances: Chances) -> Reordered:
     """Another order of rows; scores and what is believed are by row of the search, so rows may be some of them."""
     score, mean = scores[rows], believed.mean[rows]
     points = np.clip(POINTS * np.log(mean / believed.general), -MOST_POINTS, MOST_POINTS)
     taught, wanted = _taught(rows, believed, reputation)
-    is_unproven = taught > mean if chances.most else np.zeros(len(rows), bool)
     relevance = np.exp((score - score.max(initial=0.0)) / POINTS)
-    quality = believed.general * np.exp(points / POINTS)
-    worth = relevance * (quality + np.where(is_unproven, taught, 0.0))
-    worth = np.where(is_unproven, np.exp(np.floor(STEPS * np.log(worth)) / STEPS), worth)
-    # Who is not unproven stands in order, to the last: equal scores stay as they came.
-    level = np.where(is_unproven, worth, worth * (1 - 1e-12 * np.arange(len(rows))))
+    own = relevance * believed.general * np.exp(points / POINTS)
+    tried = own + relevance * taught
+    is_unproven = (taught > mean) & bool(chances.most)
+    # Those who would teach about as much stand for one another.
+    level = np.where(is_unproven, np.exp(np.floor(STEPS * np.log(np.maximum(tried, 1e-300))) / STEPS), 0.0)
     seats = Seats(chances.first, chances.most, believed.views_per_day * DELAY_DAYS)
-    picks = seated(level, is_unproven, wanted, seats).deal(len(rows), chances.rng)
-    dealt = picks.rows
-    return Reordered(rows[dealt], picks.propensities, points[dealt], is_unproven[dealt])
+    found = dealt(own, level, wanted, seats, chances.rng)
+    return Reordered(rows[found.rows], found.propensities, points[found.rows], found.is_tried)
 
 
 def _taught(rows: Ints, believed: Believed, reputation: Reputation) -> tuple[Floats, Floats]:
     """What a view of each teaches, and how many it has use for; nothing of whom enough is known."""
-    likes, looks = believed.likes[rows], believed.looks[rows]
+    likes, looks = believed.here_likes[rows], believed.here_looks[rows]
     young = (looks <= MOST_AWARE) & (likes <= MOST_LIKES)
     at = (
         np.rint(np.where(young, looks, MOST_AWARE)).astype(np.int64),
@@ -80,5 +90,7 @@ def _taught(rows: Ints, believed: Believed, reputation: Reputation) -> tuple[Flo
     )
     fresh = np.maximum(1.0 - looks / max(reputation.people, 1.0), 0.0)
     taught = PATIENCE * reputation.teaching[at] * believed.views_per_day * LASTS_DAYS * fresh
-    bounded = np.minimum(taught, MOST_TAUGHT * believed.general)
-    return np.where(young, bounded, 0.0), np.where(young, reputation.ahead[at], 1.0)
+    taught = np.where(young, taught, 0.0)
+    # In proportion to the best, which has the bound.
+    taught *= min(1.0, MOST_TAUGHT * believed.general / max(float(taught.max(initial=0.0)), 1e-300))
+    return taught, np.where(young, reputation.ahead[at], 1.0)

@@ -8,19 +8,26 @@ from vedette.decide import Floats, Ints
 
 __all__ = ["Believed", "Reputation", "pair_key", "pair_keys"]
 
+# However often a page was looked at elsewhere, for another query that counts as so many looks at most: as much as in what
+# is believed of the pair (half of ``learn.quality.PAGE_WEIGHT``).
+ELSEWHERE = 2.5
 _MIX = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 
 
 class Believed(NamedTuple):
-    """Of some pages for one query: expected quality, faded likes and looks of the page anywhere, and which are known.
+    """Of some pages for one query: expected quality, and faded likes and looks of the page anywhere.
 
-    ``general`` is what is expected of any page, ``views_per_day`` how often results of this query are looked at.
+    ``here_likes`` and ``here_looks`` are what is known of the page for this query: those of the query, and what was seen
+    elsewhere as far as it says something here. ``general`` is what is expected of any page, ``views_per_day`` how often
+    results of this query are looked at.
     """
 
     mean: Floats
     likes: Floats
     looks: Floats
+    here_likes: Floats
+    here_looks: Floats
     general: float
     views_per_day: float
 
@@ -38,6 +45,8 @@ class Reputation(NamedTuple):
     mean: Floats
     pair: Ints
     pair_mean: Floats
+    pair_likes: Floats
+    pair_looks: Floats
     query: Ints
     query_mean: Floats
     query_views: Floats
@@ -60,8 +69,14 @@ class Reputation(NamedTuple):
         likes = np.where(is_known, _taken(self.likes, at), 0.0)
         looks = np.where(is_known, _taken(self.looks, at), 0.0)
         at, is_pair = _places(self.pair, pair_keys(query, ids))
+        here_likes, here_looks = (
+            np.where(is_pair, _taken(each, at), 0.0) for each in (self.pair_likes, self.pair_looks)
+        )
+        others = np.maximum(looks - here_looks, 0.0)
+        counted = ELSEWHERE * others / (others + 2 * ELSEWHERE)
+        here_likes += counted * np.minimum(np.maximum(likes - here_likes, 0.0) / np.maximum(others, 1e-9), 1.0)
         mean = np.where(is_pair, _taken(self.pair_mean, at), mean)
-        return Believed(mean, likes, looks, self.general, views)
+        return Believed(mean, likes, looks, here_likes, here_looks + counted, self.general, views)
 
 
 def pair_key(query: int, id_: int) -> int:
