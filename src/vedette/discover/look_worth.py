@@ -70,8 +70,17 @@ def hoped(rates: Rates, amount: Floats, optimism: float) -> Floats:
     return hope
 
 
-def due(state: Belief, options: Sources, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG001 - the shape that all due times have
-    """When the index of each source reaches the price, if nobody looks anywhere until then: in 5 minutes to 30 days."""
+def due(
+    state: Belief,
+    options: Sources,
+    now: float,
+    price: Floats | float,
+    rng: np.random.Generator,  # noqa: ARG001 - the shape that all due times have
+) -> Floats:
+    """When the index of each source reaches the price, if nobody looks anywhere until then: in 5 minutes to 30 days.
+
+    There may be a price for each source, where new pages of some are worth more.
+    """
     state = state.covering(options)
     wait_s = np.geomspace(SOONEST_S, LATEST_S, STEPS)
     reached = np.stack([index(state, options, now + each) for each in wait_s.tolist()])

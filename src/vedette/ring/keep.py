@@ -95,7 +95,7 @@ class Keeper:
         ]
         if not fresh:
             return 0
-        self._looks.found(fresh)
+        self._looks.found([one for one in fresh if not (one.again and self._is_spared(one.url))])
         origins = [origin_of(one.url) for one in fresh]
         ids = self.urls.host_ids([origin.host for origin in origins])
         new = self.urls.add(self._chooser.told(fresh, ids), now_s).tolist()
@@ -113,6 +113,11 @@ class Keeper:
             host.paused_s = 0.0
             self._hosts.enqueue(host)
         return len(new)
+
+    def _is_spared(self, url: str) -> bool:
+        """Whether a URL would not be fetched: a list without end brings nothing, however much it names."""
+        site = self._hosts.sites.site_of(url)
+        return site is not None and self.thrift.judged(url, site) is not None
 
     def _hasten(self, news: Mapping[int, str]) -> None:
         """What is new on the web comes before what is known, or has been waiting for long."""
