@@ -10,6 +10,9 @@ import pytest
 from tests.data_folders import NOW_S, write_sample
 
 from vedette.cli import main
+from vedette.edges.book import StateBook
+from vedette.edges.find_book import WatchRow
+from vedette.edges.state import read_state
 from vedette.edges.watch_book import Fresh, Item, Told, WatchBook
 
 Run = Callable[..., tuple[int, str]]
@@ -30,6 +33,12 @@ def run(tmp_path: Path) -> Run:
         return code, said.getvalue()
 
     return typed
+
+
+def watches(folder: Path) -> list[WatchRow]:
+    """As the state has them."""
+    with read_state(folder) as db:
+        return StateBook(db).watches()
 
 
 def told(folder: Path, *titles: str) -> None:
@@ -66,6 +75,24 @@ def test_a_test_says_what_came_of_it(run: Run) -> None:
     assert "no connection" in run("watch", "list")[1]
     run("watch", "add", "feed", "--query", "harbour")
     assert run("watch", "test", "feed")[0] == 2
+
+
+def test_a_message_that_is_not_taken_is_told_although_others_wait_behind_it(run: Run, tmp_path: Path) -> None:
+    """Its tries, what went wrong, and how many wait: the last one, which nobody tried, says nothing."""
+    run("watch", "add", "all", "--site", "*", "--webhook", "http://127.0.0.1:9/hook")
+    with closing(WatchBook(tmp_path / "data")) as book:
+        (mark,) = [row.mark for row in watches(tmp_path / "data") if row.name == "all"]
+        for number in (1, 2, 3):
+            item = Item(0, number, f"https://www.example.org/{number}", "x", "", NOW_S, "feed", "", None, NOW_S)
+            book.note_fresh([Fresh(number, number, NOW_S, "feed", "", NOW_S)], (), (), NOW_S)
+            book.tell([Told(number, item, (mark,), (mark,))], (), NOW_S)
+        (first,) = book.due(NOW_S + 1, [], 5)
+        book.tried(first.id, 503, "status 503", NOW_S + 1, NOW_S + 31)
+    said = run("watch", "list")[1]
+    assert "tried 1 time: status 503" in said
+    assert "2 messages behind it" in said
+    (row,) = [row for row in json.loads(run("watch", "list", "--json")[1])["watches"] if row["name"] == "all"]
+    assert row["last_message"] == {"error": "status 503", "tries": 1, "behind": 2}
 
 
 @pytest.mark.parametrize(

@@ -134,9 +134,11 @@ def _database() -> sqlite3.Connection:
     return db
 
 
-def memory_book() -> StateBook:
-    """A book that nobody has written in."""
-    return StateBook(_database())
+def memory_book(*hosts: str) -> StateBook:
+    """A book that nobody has written in but the names of these hosts."""
+    db = _database()
+    UrlStore(db, 1).host_ids(hosts)
+    return StateBook(db)
 
 
 class Drive:

@@ -6,15 +6,17 @@ from math import inf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.ring.memory_web import memory_book
+from tests.ring.memory_web import Drive, MemoryWeb, Reply, Served, memory_book, page, rules_for
 
+from vedette.refresh.policies.fixed import Fixed
 from vedette.ring.forecast import HALF_LIFE_S
 from vedette.ring.look_counts import LookCounts, SourceCount
 from vedette.ring.looking import LONGEST_S, Looked, Looking
 from vedette.ring.looks import why_then
 from vedette.ring.ports import PageRow
+from vedette.ring.schedule import Schedule
 
-DAY_S = 86_400.0
+HOUR_S, DAY_S = 3_600.0, 86_400.0
 FEED, HOME = 1, 2
 looks = st.lists(st.tuples(st.sampled_from([FEED, HOME]), st.integers(0, 5)), max_size=30)
 
@@ -78,3 +80,29 @@ def test_a_reason_says_which_rule_has_the_next_look() -> None:
     assert "waits" in of_list(row(0.0, inf))
     assert why_then(row(0.0, 4000.0), 9000.0, is_list=False, fixed_s=fixed_s) == ""
     assert "price" in why_then(row(0.0, 4000.0), 4000.0, is_list=False, fixed_s=fixed_s)
+
+
+def test_a_feed_without_end_is_no_good_source() -> None:
+    """What is held back as a trap is not found: looks that name nothing else are in vain."""
+    home, feed = "https://a.test/", "https://a.test/feed"
+
+    def endless(now_s: float) -> Served:
+        links = "".join(f'<entry><link href="/day/{int(now_s)}{n}"/></entry>' for n in range(10))
+        body = f'<feed xmlns="http://www.w3.org/2005/Atom">{links}</feed>'
+        return Reply(200, (("content-type", "application/atom+xml"),), body.encode())
+
+    class Calendar(MemoryWeb):
+        """Every day has a page, and all of them say the same."""
+
+        def reply(self, url: str, now_s: float) -> Served:
+            return page(title="Calendar") if "/day/" in url else super().reply(url, now_s)
+
+    web = Calendar({home: page("/feed"), feed: endless})
+    rules = rules_for(home, recrawl=True, refresh="nutch")
+    drive = Drive(web, rules, schedule=Schedule(recrawl=True, sources=Fixed(interval_s=600.0))).begin()
+    id_ = drive.run(2 * HOUR_S).pages()[feed].id
+    counts = drive.keeper.refreshing.looking.counts
+    early = counts.of(id_)
+    drive.run(2 * HOUR_S)
+    assert counts.of(id_).looks >= early.looks + 10
+    assert counts.of(id_).found == early.found

@@ -2,12 +2,20 @@
 
 from math import inf
 
+import pytest
 from tests.ring.memory_web import memory_book
 
+from vedette.edges.find_book import WatchRow
 from vedette.ring.looking import Looked, Looking
+from vedette.ring.ports import PageRow
 
 HOUR_S, DAY_S = 3_600.0, 86_400.0
 FEED, NEWS, STILL, PLAIN = 1, 2, 3, 4
+
+
+def kept_page(id_: int) -> PageRow:
+    """An answer that is at hand."""
+    return PageRow(id_, 0, 200, "page", 0.0, 0.0, "", "text/html", "", "", "", "", "", 9, None, HOUR_S, HOUR_S)
 
 
 def looked(looking: Looking, hours: int, *, each: int = 3, begin: int = 0) -> float:
@@ -49,6 +57,44 @@ def test_a_look_whose_time_has_come_is_due_at_once() -> None:
     due_s = looking.due_s([FEED], 1.0, now_s)[FEED]
     later_s = due_s + HOUR_S
     assert looking.due_s([FEED], 1.0, later_s)[FEED] == later_s
+
+
+@pytest.mark.parametrize("place", ["*", "a.test", "a.test/news"])
+def test_what_somebody_watches_is_looked_at_sooner(place: str) -> None:
+    """What links to pages at a place cannot wait as long as it did, until the watch is gone."""
+    book = memory_book("a.test")
+    links = ["http://a.test/news/1", "http://a.test/news/2"]
+    book.keep_pages([(kept_page(FEED), (links, ["", ""])), (kept_page(STILL), (["http://b.test/"], [""]))])
+    looking = Looking(book)
+    now_s = looked(looking, 48)
+
+    def waits_s(id_: int) -> float:
+        return Looking(book).due_s([id_], 5.0, now_s)[id_] - now_s
+
+    looking.keep(now_s)
+    alone_s, other_s = waits_s(FEED), waits_s(STILL)
+    book.keep_watch(WatchRow("w", "m", place=place))
+    told = Looking(book).told(FEED, now_s)
+    assert told is not None
+    assert told.watched == 1.0
+    assert 0.35 * alone_s < waits_s(FEED) < 0.65 * alone_s
+    assert waits_s(STILL) == other_s or place == "*"
+    book.drop_watch("w")
+    assert waits_s(FEED) == alone_s
+
+
+def test_a_watch_counts_from_the_next_question_on() -> None:
+    """One that runs hears of it without being told; a query that names no place moves nothing."""
+    book = memory_book("a.test")
+    book.keep_pages([(kept_page(FEED), (["http://a.test/1", "http://b.test/"], ["", ""]))])
+    looking = Looking(book)
+    now_s = looked(looking, 3)
+    shares = []
+    for watch in (WatchRow("q", "1", query="harbour"), WatchRow("s", "2", place="a.test", query="harbour")):
+        book.keep_watch(watch)
+        told = looking.told(FEED, now_s)
+        shares.append(told.watched if told else None)
+    assert shares == [0.0, 0.5]
 
 
 def test_failures_put_a_source_off() -> None:

@@ -20,6 +20,7 @@ _BEGINS = {
     "A look may bring": "A look    may bring ",
     "Looks so far": "Looks     so far: ",
     "Shows the same as": "Alike     shows the same as ",
+    "Somebody watches": "Watched   is ",
 }
 
 

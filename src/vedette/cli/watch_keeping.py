@@ -9,7 +9,7 @@ from pathlib import Path
 from vedette import __version__
 from vedette.cli.asking import folder_of, hint
 from vedette.cli.ordering import ordered, sentence
-from vedette.cli.words import counted, plain
+from vedette.cli.words import ago, counted, plain
 from vedette.config import Config, load
 from vedette.edges.clock import start_clock
 from vedette.edges.state_view import open_view
@@ -45,10 +45,13 @@ def _add(options: argparse.Namespace) -> int:
 
 def _list(options: argparse.Namespace) -> int:
     desk = _desk(options)
-    watches, messages = desk.watches(), desk.messages(MOST_MESSAGES)
-    last = {sent.name: sent for sent in reversed(messages)}
+    watches, messages, held_up = desk.watches(), desk.messages(MOST_MESSAGES), desk.held_up()
+    # What comes after a message that its receiver does not take has not been tried, and says nothing.
+    last = {sent.name: sent for sent in reversed(messages)} | {name: sent for name, (sent, _) in held_up.items()}
+    behind = {name: count for name, (_, count) in held_up.items()}
     if options.json:
-        print(json.dumps({"watches": [_as_json(kept, last.get(kept.watch.name)) for kept in watches]}))
+        rows = [(kept, last.get(kept.watch.name), behind.get(kept.watch.name, 0)) for kept in watches]
+        print(json.dumps({"watches": [_as_json(*row) for row in rows]}))
         return 0
     for kept in watches:
         watch = kept.watch
@@ -56,7 +59,7 @@ def _list(options: argparse.Namespace) -> int:
         what = f'"{plain(watch.query)}"' if watch.query else "all"
         print(f"{watch.name}: {what} {where}".rstrip() + f"; {counted(kept.items, 'new page')}")
         if watch.webhook:
-            print(f"  {plain(watch.webhook)}: {_came_of(last.get(watch.name))}")
+            print(f"  {plain(watch.webhook)}: {_came_of(last.get(watch.name), behind.get(watch.name, 0))}")
     if not watches:
         print(f"No watches yet: {hint('watch add NAME --site PLACE', options)} makes one.")
     return 0
@@ -88,19 +91,23 @@ def _desk(options: argparse.Namespace) -> FolderWatchDesk:
     return FolderWatchDesk(LiveSettings(config, start_clock(time.time(), 1.0), folder, agent))
 
 
-def _came_of(sent: SentMessage | None) -> str:
+def _came_of(sent: SentMessage | None, behind: int = 0) -> str:
+    """What became of the last message, or of one that is in the way of others."""
     if sent is None:
         return "nothing was sent yet"
     message = sent.delivery
+    if message.next_s is not None and message.tries:
+        why = f"tried {counted(message.tries, 'time')}: {plain(message.error, 300)}"
+        waiting = f"; {counted(behind, 'message')} behind it" if behind else ""
+        return f"a message is not taken ({why}); the next try is {ago(message.next_s, time.time())}{waiting}"
     if message.error:
-        again = "" if message.next_s is None else "; it is tried again"
-        return f"the last message was not delivered ({plain(message.error, 300)}){again}"
+        return f"the last message was not delivered ({plain(message.error, 300)})"
     return "the last message was delivered" if message.tries else "a message waits to be sent"
 
 
-def _as_json(kept: KeptWatch, sent: SentMessage | None = None) -> dict[str, object]:
+def _as_json(kept: KeptWatch, sent: SentMessage | None = None, behind: int = 0) -> dict[str, object]:
     watch = kept.watch
-    last = None if sent is None else {"error": sent.delivery.error, "tries": sent.delivery.tries}
+    last = None if sent is None else {"error": sent.delivery.error, "tries": sent.delivery.tries, "behind": behind}
     return {
         "name": watch.name,
         "site": watch.place,

@@ -79,7 +79,7 @@ def due(
 ) -> Floats:
     """When the index of each source reaches the price, if nobody looks anywhere until then: in 5 minutes to 30 days.
 
-    One price for all, or one for each: who costs twice as much has to bring twice as much.
+    There may be a price for each: who costs twice as much has to bring twice as much, who is watched brings more.
     """
     state = state.covering(options)
     wait_s = np.geomspace(SOONEST_S, LATEST_S, STEPS)

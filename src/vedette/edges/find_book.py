@@ -100,6 +100,11 @@ class FindBook:
         sql = "SELECT name, mark, place, query, webhook, reader, added_s FROM watch ORDER BY added_s, name"
         return [WatchRow(*row) for row in self._db.execute(sql)]
 
+    def watched_places(self) -> list[str]:
+        """Hosts and paths at which somebody waits for new pages, each once; ``*`` is everywhere."""
+        sql = "SELECT DISTINCT place FROM watch WHERE place != '' ORDER BY place"
+        return [place for (place,) in self._db.execute(sql)]
+
     def keep_watch(self, row: WatchRow) -> None:
         """A new watch."""
         self._db.execute("INSERT INTO watch VALUES (?, ?, ?, ?, ?, ?, ?)", row)

@@ -131,6 +131,15 @@ class WatchView:
             values = (most,) if watch is None else (most, watch)
             return [] if db is None else [Delivery(*row) for row in db.execute(sql, values)]
 
+    def held_up(self) -> list[tuple[Delivery, int]]:
+        """The message of each watch that was tried in vain and is tried again, and how many wait behind it."""
+        behind = (
+            "SELECT count(*) FROM delivery AS other WHERE other.watch = delivery.watch AND other.next_s IS NOT NULL"
+        )
+        sql = f"SELECT {_DELIVERY}, ({behind}) - 1 FROM delivery WHERE next_s IS NOT NULL AND tries > 0"  # noqa: S608 - our columns
+        with WATCH_FILE.read(self._folder) as db:
+            return [] if db is None else [(Delivery(*row[:-1]), row[-1]) for row in db.execute(sql)]
+
 
 class WatchBook:
     """``watch.db`` of a data folder, to write."""

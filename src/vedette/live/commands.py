@@ -7,6 +7,7 @@ with an ``error`` in words; it never ends the keeper.
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Literal
 
 from vedette.discover.scope import refusal, site_of
@@ -127,8 +128,15 @@ class Desk:
         """Where a URL stands that is given in the spelling of its site, and when its host may be asked."""
         id_ = int(self._state.urls.find([url])[0])
         wait, ready_s = self._keeper.wait_of(origin_of(url).host, now_s)
-        place = self._standing(id_) if id_ else {}
+        place = {**self._standing(id_), "source": self._source(id_, now_s)} if id_ else {}
         return {"now_s": now_s, "id": id_, "host_wait": wait, "host_ready_s": ready_s, **place}
+
+    def _source(self, id_: int, now_s: float) -> Reply | None:
+        """What is believed of a source at this moment, on disk minutes later; None where it is none."""
+        refreshing = self._keeper.refreshing
+        told = refreshing.looking.told(id_, now_s)
+        times = refreshing.looking.due_s([id_], refreshing.price, now_s)
+        return {"told": told._asdict(), "look_s": times.get(id_, inf)} if told else None
 
     def _standing(self, id_: int) -> Reply:
         standing = self._state.urls.standing(id_)

@@ -70,7 +70,8 @@ class _Facts(NamedTuple):
         page = view.book.page_of(known.id) if known else None
         place = _known(known, live, view) if known else None
         refresh = refresh_facts(page.id, site, view, self.now_s) if page else None
-        look = look_facts(page.id, view, self.schedule, self.now_s) if page else None
+        source = live.get("source") if live else None
+        look = look_facts(page.id, view, self.schedule, self.now_s, source) if page else None
         return {
             "robots": _robots(url, site, view, self.now_s),
             "host": _host(url, live, view),

@@ -1,10 +1,10 @@
-"""What is believed of a page that is looked at for what it links to, as plain values, out of what is on disk."""
+"""What is believed of a page that is looked at for what it links to, as plain values."""
 
 from math import inf
 from typing import Any
 
 from vedette.edges.state_view import StateView
-from vedette.ring.looking import Looking
+from vedette.ring.looking import Looking, SourceTold
 from vedette.ring.looks import why_then
 from vedette.ring.ports import Look
 from vedette.ring.purse import price_kept
@@ -15,15 +15,25 @@ __all__ = ["look_facts", "look_reason"]
 Told = dict[str, Any]
 
 
-def look_facts(id_: int, view: StateView, schedule: Schedule, now_s: float) -> Told | None:
-    """What the discovery policy says of a page; None where it is no source, as far as was written down."""
-    looking, looks = Looking(view.book), view.book.looks([id_])
-    told = looking.told(id_, now_s)
+def look_facts(id_: int, view: StateView, schedule: Schedule, now_s: float, live: Told | None = None) -> Told | None:
+    """What the discovery policy says of a page; None where it is no source.
+
+    ``live`` is what a running keeper believes (``commands``); without it, what was last written down is told.
+    """
+    told, look_s = (SourceTold(**live["told"]), live["look_s"]) if live else _kept(id_, view, now_s)
+    looks = view.book.looks([id_])
     if told is None or not looks:
         return None
-    times = looking.due_s([id_], price_kept(view.book), now_s)
-    reason = look_reason(looks[0], times.get(id_, inf), schedule)
-    return {**told._asdict(), "alike": [look.url for look in view.book.looks(told.alike)], "reason": reason}
+    share = dict(zip(told.alike, told.alike_share, strict=True))
+    alike = {look.url: share[look.page.id] for look in view.book.looks(told.alike)}
+    alike = dict(sorted(alike.items(), key=lambda one: -one[1]))
+    reason = look_reason(looks[0], look_s, schedule)
+    return {**told._asdict(), "alike": list(alike), "alike_share": list(alike.values()), "reason": reason}
+
+
+def _kept(id_: int, view: StateView, now_s: float) -> tuple[SourceTold | None, float]:
+    looking = Looking(view.book)
+    return looking.told(id_, now_s), looking.due_s([id_], price_kept(view.book), now_s).get(id_, inf)
 
 
 def look_reason(look: Look, look_s: float, schedule: Schedule) -> str:

@@ -33,6 +33,12 @@ class FolderWatchDesk:
         names = {kept.watch.mark: kept.watch.name for kept in self.watches()}
         return [SentMessage(names.get(one.watch, ""), one) for one in self._view.deliveries(most)]
 
+    def held_up(self) -> dict[str, tuple[SentMessage, int]]:
+        """By watch: the message that its receiver does not take, and how many wait behind it."""
+        names = {kept.watch.mark: kept.watch.name for kept in self.watches()}
+        found = ((names.get(one.watch, ""), one, behind) for one, behind in self._view.held_up())
+        return {name: (SentMessage(name, one), behind) for name, one, behind in found}
+
     def refusal(self, webhook: str) -> str:
         """As names say today; it is looked at again with each message."""
         return self._sender.refusal(webhook)

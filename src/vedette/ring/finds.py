@@ -51,7 +51,7 @@ class Finds:
         ]
         if not fresh:
             return 0
-        self._looks.found(fresh)
+        self._looks.found([one for one in fresh if not (one.again and self._is_spared(one.url))])
         origins = [origin_of(one.url) for one in fresh]
         ids = self._urls.host_ids([origin.host for origin in origins])
         new = self._urls.add(self._chooser.told(fresh, ids), now_s).tolist()
@@ -69,6 +69,11 @@ class Finds:
             host.paused_s = 0.0
             self._hosts.enqueue(host)
         return len(new)
+
+    def _is_spared(self, url: str) -> bool:
+        """Whether a URL would not be fetched: a list without end brings nothing, however much it names."""
+        site = self._hosts.sites.site_of(url)
+        return site is not None and self._thrift.judged(url, site) is not None
 
     def wish(self, urls: Sequence[str]) -> list[int]:
         """Somebody waits for these URLs, which are known: they come next when their host may be asked. Their ids."""

@@ -22,6 +22,7 @@ from vedette.discover.policies.accrual import Accrual
 from vedette.price import USUAL
 from vedette.ring.look_counts import LookCounts, SourceCount
 from vedette.ring.ports import Book
+from vedette.ring.watched import Watched
 
 __all__ = ["Looked", "Looking", "SourceTold", "SourceYield"]
 
@@ -40,7 +41,7 @@ DATED_S, SAME_PRICE = 900.0, 0.05
 # One that is due and has not been looked at is asked about again after so long.
 DUE_AGAIN_S = 30.0
 # For people: pages that show this part of what a source shows are alike; hours with so many times the mean are busy.
-ALIKE, BUSY = 0.2, 1.5
+ALIKE, MOST_ALIKE, BUSY = 0.2, 3, 1.5
 
 
 class Looked(NamedTuple):
@@ -74,6 +75,10 @@ class SourceTold(NamedTuple):
     """Of the day in UTC, the busiest first; empty where no hour is known to differ."""
     alike: tuple[int, ...]
     """Pages that show much of the same."""
+    alike_share: tuple[float, ...]
+    """How much of what appears on the source each of these shows."""
+    watched: float
+    """The part of what it links to that somebody watches."""
 
 
 class SourceYield(NamedTuple):
@@ -108,6 +113,7 @@ class Looking:
         self._hosts: list[int] = list(kept.hosts)
         self._tried_s, self._counts = list(kept.tried_s), [list(row) for row in kept.counts]
         self.counts = LookCounts.from_json(book.life(COUNTS))
+        self._watched = Watched(book)
         self._kept_s: float | None = None
         self._dated: dict[int, _Dated] = {}
         # What looks cost in this run, by place; one that was not looked at yet costs what is usual.
@@ -134,6 +140,7 @@ class Looking:
             counts[0], counts[1] = counts[0] + look.ok, counts[1] + look.new
             counts[2] = 0 if look.ok else counts[2] + 1
             self._dated.pop(look.id, None)
+            self._watched.looked(look.id)
             if look.again:
                 self.counts.add(look.id, new=look.new, now_s=now_s)
         self._belief = self._policy.observe(self._belief, self._sources(places, rows), now_s)
@@ -152,7 +159,10 @@ class Looking:
         return {id_: self._dated[id_].due_s for id_ in known}
 
     def pace(self, now_s: float, price: float) -> float:
-        """How many looks a second there would be at a price of refreshes; each source once a day at least."""
+        """How many looks a second there would be at a price of refreshes; each source once a day at least.
+
+        Watches are left out: to know what all sources link to takes long, and the price will move by itself.
+        """
         if not self._ids:
             return 0.0
         batch = self._sources(np.arange(len(self._ids)))
@@ -176,8 +186,9 @@ class Looking:
         return np.array([self._costs.get(place, 1.0) for place in places.tolist()], np.float64)
 
     def _times(self, ids: Sequence[int], price: float, now_s: float) -> list[float]:
+        """When the pages that are lost by waiting reach the price, those that somebody waits for counting more."""
         batch = self._sources(np.array([self._place[id_] for id_ in ids], np.int64))
-        limit = price * self._cost_of(batch.place)
+        limit = price * self._cost_of(batch.place) / self._watched.worth(ids)
         is_now = (index(self._belief, batch, now_s) >= limit) & (now_s - batch.last_look_s >= SOONEST_S)
         later_s = due(self._belief, batch, now_s, limit, rng_for(self._seed, f"discover/{now_s}"))
         times: list[float] = np.where(is_now, now_s, later_s).tolist()
@@ -191,6 +202,7 @@ class Looking:
         batch = self._sources(np.array([place], np.int64))
         mean, low, high = (float(each[0]) for each in rates(self._belief, batch))
         count = self.counts.of(id_)
+        alike = self._alike(place)
         return SourceTold(
             an_hour=mean,
             low=low,
@@ -200,7 +212,9 @@ class Looking:
             found=count.found,
             wasted=count.wasted,
             busiest_hours=_busiest(pace(self._belief, self._hosts[place])),
-            alike=tuple(self._ids[other] for other in self._alike(place)),
+            alike=tuple(self._ids[other] for other in alike),
+            alike_share=tuple(alike.values()),
+            watched=self._watched.shares([id_])[0],
         )
 
     def yields(self, now_s: float) -> list[SourceYield]:
@@ -268,13 +282,14 @@ class Looking:
     def _tried(self, places: Ints) -> Floats:
         return np.array([self._tried_s[place] for place in places.tolist()], np.float64)
 
-    def _alike(self, place: int) -> list[int]:
+    def _alike(self, place: int) -> dict[int, float]:
+        """Those that show most of what a source shows, and how much of it."""
         overlap = self._belief.overlap
         if place >= len(overlap.other):
-            return []
+            return {}
         share = overlap.share(np.array([place]))[0]
-        order = np.argsort(-share, kind="stable").tolist()
-        return [int(overlap.other[place, column]) for column in order if share[column] > ALIKE][:3]
+        order = np.argsort(-share, kind="stable")[:MOST_ALIKE].tolist()
+        return {int(overlap.other[place, column]): float(share[column]) for column in order if share[column] > ALIKE}
 
     def _keep_now_and_then(self, now_s: float) -> None:
         if self._kept_s is None or not isfinite(self._kept_s) or abs(now_s - self._kept_s) >= KEEP_EVERY_S:

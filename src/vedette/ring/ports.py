@@ -383,6 +383,9 @@ class Book(Protocol):
     def keep_first_crawls(self, rows: Sequence[FirstCrawl]) -> None:
         """How some of them go from now on."""
 
+    def watched_places(self) -> Sequence[str]:
+        """Hosts and paths at which somebody waits for new pages, each once; ``*`` is everywhere."""
+
     def life(self, what: str) -> str | None:
         """A fact about the whole."""
 

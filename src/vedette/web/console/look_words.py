@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from vedette.ring.watched import WATCHED_WORTH
 from vedette.web.console.refresh_words import Fact
 from vedette.web.words import counted, number
 
@@ -13,9 +14,14 @@ def look_facts(look: dict[str, Any] | None) -> Iterator[Fact]:
     """What it brings, when, what a look would bring now, and who shows the same; nothing where it is no source.
 
     >>> told = {"an_hour": 0.5, "low": 0.25, "high": 1.0, "expected": 2.04, "looks": 9, "found": 1, "wasted": 8}
-    >>> [fact.words for fact in look_facts(told | {"busiest_hours": (8, 9), "alike": ["https://a.example/feed"]})]
-    ['about 12 a day (6 to 24), most of them at 8 and 9 h UTC', 'about 2.0 new pages now', \
-'9 looks found 1 new page, 8 of them nothing', 'https://a.example/feed']
+    >>> told |= {"busiest_hours": (8, 9), "alike": ["https://a.example/feed"], "alike_share": [0.62], "watched": 0.5}
+    >>> for fact in look_facts(told):
+    ...     print(fact.words)
+    about 12 a day (6 to 24), most of them at 8 and 9 h UTC
+    about 2.0 new pages now
+    9 looks found 1 new page, 8 of them nothing
+    https://a.example/feed (62 % of what is new here)
+    50 % of what it links to: its new pages count 2.5 times as much
     """
     if look is None:
         return
@@ -23,7 +29,13 @@ def look_facts(look: dict[str, Any] | None) -> Iterator[Fact]:
     yield Fact("A look may bring", f"about {look['expected']:.1f} new pages now")
     yield Fact("Looks so far", _looks(look))
     if look["alike"]:
-        yield Fact("Shows the same as", ", ".join(look["alike"]), url=look["alike"][0])
+        pairs = zip(look["alike"], look["alike_share"], strict=True)
+        said = ", ".join(f"{url} ({100 * share:.0f} % of what is new here)" for url, share in pairs)
+        yield Fact("Shows the same as", said, url=look["alike"][0])
+    if look["watched"]:
+        times = 1.0 + (WATCHED_WORTH - 1.0) * look["watched"]
+        part = "all" if look["watched"] == 1 else f"{100 * look['watched']:.0f} %"
+        yield Fact("Somebody watches", f"{part} of what it links to: its new pages count {times:.2g} times as much")
 
 
 def _pace(look: dict[str, Any]) -> str:
