@@ -155,8 +155,11 @@ def start(asking: Asking | None) -> Expectation:
     return Expectation(asking)
 
 
-def learned(before: Expectation, brought: Brought) -> Expectation:
-    """What these first fetches teach, in place of what was learned before: whoever tells, tells all that counts."""
+def learned(before: Expectation, brought: Brought, sketches: Sketches | None = None) -> Expectation:
+    """What these first fetches teach, in place of what was learned before: whoever tells, tells all that counts.
+
+    ``sketches`` are those of all pages of an index; without them they are made of the pages that were brought.
+    """
     after = replace(before, quadratic=Quadratic.fitted(brought.importance, brought.gain))
     if before.asking is None or not len(brought):
         return after
@@ -169,7 +172,8 @@ def learned(before: Expectation, brought: Brought) -> Expectation:
         pooled(word, brought.gain[row]),
     )
     found = brought.page[brought.found_row]
-    sketches = Sketches.empty(len(asking.wanted)).put(brought.found_query, found, brought.found_score)
+    if sketches is None:
+        sketches = Sketches.empty(len(asking.wanted)).put(brought.found_query, found, brought.found_score)
     after = replace(after, means=Means(*means), matcher=Matcher(asking.wanted), sketches=sketches)
     after = _with_scorer(after, brought, told)
     if len(brought) < FEWEST:
