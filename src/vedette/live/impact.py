@@ -32,15 +32,15 @@ from vedette.edges.tantivy_index import open_reader
 from vedette.edges.trees import grown
 from vedette.edges.unseen_view import UrlFacts, facts_of, fetched_pages, unseen_after
 from vedette.errors import StoreError
-from vedette.index.gains import Change, measure
+from vedette.index.gains import present_gains, term_gains
 from vedette.index.term_curves import TermCurves
-from vedette.index.watched_terms import NO_WORDS
+from vedette.learn.workload import Workload
 from vedette.live.aside import Aside, give_way
 from vedette.live.impact_described import Linked, described_urls, linked, prints_of_urls
 from vedette.live.impact_sketches import asker, brought_up_to_date, needy_queries, wanted_of
-from vedette.live.term_curves import CurveFile, learned
+from vedette.live.term_curves import CurveFile, learned, make_curves
 from vedette.order.impact.described import Brought, Described
-from vedette.order.impact.expecting import Asking, Expectation, start
+from vedette.order.impact.expecting import Asking, Expectation, Terms, start
 from vedette.order.impact.expecting import learned as taught
 from vedette.order.impact.matching import Wanted
 from vedette.order.impact.scorer import FEWEST
@@ -58,6 +58,7 @@ PAID_SHARE = 0.05
 GROWN, OLD_S, EMPTY_S = 1.5, 3600.0, 60.0
 LOOK_EVERY_S = 2.0
 SEED = 1
+WELL = 0.85  # the score of a page for a word by which it is called
 
 
 class Impacting:
@@ -143,24 +144,28 @@ class _Making:
 
     def weighed(self, now_s: float) -> tuple[str, dict[str, Any]]:
         """Why nothing was weighed, or nothing; and what is told of it."""
-        queries = self._queries(now_s)
-        if queries is None:
-            return "nobody has searched yet", {"weighed": 0}
-        curves = CurveFile(self._generation).curves()
-        gains = self._brought(curves) if curves is not None else {}
-        if not gains:
+        asked = learned(self._folder, now_s)
+        if not len(asked) or len(self._table.indexed) < FEWEST:
+            why = "nobody has searched yet" if not len(asked) else "too few pages are in the index yet"
+            return why, {"weighed": 0}
+        curves = self._curves(asked, now_s)
+        queries = self._queries(asked, curves, now_s)
+        gains = self._brought(curves)
+        if queries is None or not gains:
             return "too few pages were fetched and measured yet", {"weighed": 0}
         known, ids = self._linked(gains)
-        knows = self._learned(queries, known, gains)
+        knows = self._learned(queries, known, gains, curves)
         weighed = self._weigh_all(knows, known, ids)
         needy = zip(queries.texts, queries.wanted.frequency.tolist(), queries.sketches.bar().tolist(), strict=True)
         told = {"weighed": weighed, "learned": len(gains), "queries": queries.every}
         return "", {**told, "needy": sorted(needy, key=lambda one: -one[1])[:MOST_TOLD]}
 
-    def _queries(self, now_s: float) -> _Queries | None:
+    def _curves(self, asked: Workload, now_s: float) -> TermCurves:
+        """What gains are measured with; made here where they were not made yet."""
+        return CurveFile(self._generation).curves() or make_curves(self._table, asked, now_s)
+
+    def _queries(self, asked: Workload, curves: TermCurves, now_s: float) -> _Queries | None:
         """What people ask, with sketches that are brought up to date and kept."""
-        asked = learned(self._folder, now_s)
-        curves = CurveFile(self._generation).curves()
         texts, wanted = wanted_of(*asked.arrays(now_s), curves, len(self._table.indexed))
         if not texts:
             return None
@@ -181,7 +186,7 @@ class _Making:
         return brought_up_to_date(kept, texts, wanted, self._table, changed, seq, ask)
 
     def _brought(self, curves: TermCurves) -> dict[int, float]:
-        """What the latest pages bring, each by what searches would lose without it; what is not in the index, nothing.
+        """What first fetches of the latest pages would bring now; what was fetched and is not in the index, nothing.
 
         By that and not by what was measured when each was fetched: people ask for other things by now, and other pages
         have come.
@@ -193,17 +198,8 @@ class _Making:
         there = np.flatnonzero(self._table.at(fetched)["flags"] & INDEXED > 0)
         for begin in range(0, len(there), PAGES_AT_ONCE):
             some = there[begin : begin + PAGES_AT_ONCE]
-            gains[some] = np.maximum(-measure(curves, self._goings(fetched[some])).gain, 0.0)
+            gains[some] = np.maximum(present_gains(curves, self._table.forward(fetched[some])), 0.0)
         return dict(zip(fetched.tolist(), gains.tolist(), strict=True)) if len(there) >= FEWEST else {}
-
-    def _goings(self, pages: Ints) -> list[Change]:
-        """As if each of these pages went away."""
-        words, lengths = self._table.forward(pages)
-        ends = np.cumsum(lengths.sum(axis=1))
-        pieces = zip((ends - lengths.sum(axis=1)).tolist(), ends.tolist(), map(tuple, lengths.tolist()), strict=True)
-        importance = self._table.signals(pages).importance.tolist()
-        each = zip(pieces, importance, strict=True)
-        return [Change((words[begin:end], fields), NO_WORDS, worth) for (begin, end, fields), worth in each]
 
     def _linked(self, gains: dict[int, float]) -> tuple[Linked, list[int]]:
         """Who links to what, and the ids at which batches of unseen URLs begin."""
@@ -214,13 +210,14 @@ class _Making:
             begins.append(urls[-1].id)
         return linked(self._table, np.concatenate(prints)), begins[:-1]
 
-    def _learned(self, queries: _Queries, known: Linked, gains: dict[int, float]) -> Expectation:
+    def _learned(self, queries: _Queries, known: Linked, gains: dict[int, float], curves: TermCurves) -> Expectation:
         urls = facts_of(self._folder, list(gains))
         batch = described_urls(urls, prints_of_urls(urls), known, self._generation)
         page = np.array([one.id for one in urls], np.int64)
         brought = _told(batch, page, np.array([gains[one.id] for one in urls], np.float64), self._found(queries, page))
         self._taught = brought
-        return taught(start(Asking(queries.wanted, grown, SEED)), brought, queries.sketches)
+        terms = Terms(curves.watched.numbers.astype(np.int64), term_gains(curves, WELL))
+        return taught(start(Asking(queries.wanted, grown, SEED, terms)), brought, queries.sketches)
 
     def _found(self, queries: _Queries, pages: Ints) -> tuple[Ints, Ints, Floats]:
         """Which of these pages answers which needy query, and how well."""
