@@ -101,7 +101,7 @@ def grower() -> tuple[str, Grower]:
         import sklearn.ensemble  # type: ignore[import-untyped,import-not-found,unused-ignore]  # noqa: F401
     except ImportError:
         return "stumps", stump
-    from vedette.lab.order_trees import grown
+    from vedette.edges.trees import grown
 
     return "scikit-learn", grown
 

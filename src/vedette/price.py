@@ -173,6 +173,11 @@ class Returns:
         mean, spread = self.mean, self.hope * self.deviation
         return np.array([self._expected(names, mean, spread) for names in groups], np.float64)
 
+    def hopes(self, groups: Sequence[Sequence[str]]) -> Floats:
+        """What is hoped for on top of whatever is expected of each, since trying tells: less, the more was fetched."""
+        fewest = [min((self.groups.get(name, (0.0, 0.0))[0] for name in names), default=0.0) for names in groups]
+        return np.asarray(self.hope * self.deviation / np.sqrt(np.array(fewest, np.float64) + self.confidence))
+
     def _expected(self, names: Sequence[str], mean: float, spread: float) -> float:
         factor, fewest = 1.0, self.total[0]
         for name in names:
@@ -213,6 +218,20 @@ class Firsts:
         if not self.unit > 0:
             return np.full(len(groups), USUAL)
         return _surely(self._leaning.expected(groups) / self.unit)
+
+    def foreseen(self, gains: Floats, groups: Sequence[Sequence[str]]) -> Floats:
+        """The same where a gain is foreseen of each page, with what is hoped for of its groups; by these where none is.
+
+        >>> firsts = Firsts().changed(np.full(50, 2.0)).came([["news"]] * 90, np.full(90, 2.0))
+        >>> much, little, unknown = firsts.foreseen(np.array([20.0, 0.0, np.nan]), [["news"]] * 3).tolist()
+        >>> much > unknown > little >= SURE * USUAL, unknown == float(firsts.worth([["news"]])[0])
+        (True, True)
+        """
+        by_groups = self.worth(groups)
+        if not self.unit > 0:
+            return by_groups
+        foreseen = _surely((np.maximum(gains, 0.0) + self._leaning.hopes(groups)) / self.unit)
+        return np.where(np.isfinite(gains), foreseen, by_groups)
 
     @property
     def page_worth(self) -> float:

@@ -153,16 +153,16 @@ def test_pictures_are_no_links() -> None:
 def test_trees_of_the_library_predict_as_the_library_does() -> None:
     """What was handed over as arrays says the same as the forest that it was read from."""
     ensemble = pytest.importorskip("sklearn.ensemble", reason="scikit-learn is part of the extra lab")
-    from vedette.lab import order_trees
+    from vedette.edges import trees
 
     rng = rng_for(1, "tests/trees")
     rows = rng.random((300, 4))
     targets = rows[:, 0] * 3 + (rows[:, 1] > 0.5)
-    forest = order_trees.grown(rows, targets, 7)
+    forest = trees.grown(rows, targets, 7)
     same = ensemble.ExtraTreesRegressor(
-        n_estimators=order_trees.TREES,
-        min_samples_leaf=order_trees.LEAST_IN_LEAF,
-        max_features=order_trees.SHARE_OF_FEATURES,
+        n_estimators=trees.TREES,
+        min_samples_leaf=trees.LEAST_IN_LEAF,
+        max_features=trees.SHARE_OF_FEATURES,
         random_state=7,
     ).fit(rows, targets)
     fresh = rng.random((50, 4)).astype(np.float32).astype(np.float64)

@@ -82,12 +82,13 @@ class Crawl:
         default=86400.0,
         metadata=says("robots_max_age", Duration(60, 86400), "how long a copy of robots.txt is trusted; at most a day"),
     )
-    order: Literal["breadth", "inlinks"] = field(
-        default="breadth",
+    order: Literal["impact", "breadth", "inlinks"] = field(
+        default="impact",
         metadata=says(
             "order",
-            OneOf(("breadth", "inlinks")),
-            "which unseen URL first: few links from a start, or many links to it",
+            OneOf(("impact", "breadth", "inlinks")),
+            "which unseen URL first: what it is expected to bring to searches, few links from a start, or many links "
+            "to it",
         ),
     )
     source_interval_s: float = field(

@@ -14,9 +14,9 @@ import time
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-__all__ = ["Brought", "Gain", "GainBook", "gains_since"]
+__all__ = ["Brought", "Gain", "GainBook", "gains_since", "newest_gain"]
 
 FILE = "gains.db"
 MOST_KEPT = 200_000
@@ -101,12 +101,21 @@ def gains_since(index: Path, seq: int, most: int) -> list[Gain]:
 
     Each question has a connection of its own: the file may be made anew between two of them.
     """
+    return [Gain(*row) for row in _asked(index, _SINCE, seq, most)]
+
+
+def newest_gain(index: Path) -> int:
+    """The number of the latest; 0 where there is none."""
+    return int((_asked(index, "SELECT coalesce(max(seq), 0) FROM gain") or [(0,)])[0][0])
+
+
+def _asked(index: Path, sql: str, *values: int) -> list[tuple[Any, ...]]:
     path = index / FILE
     if not path.exists():
         return []
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
-            return [Gain(*row) for row in db.execute(_SINCE, (seq, most))]
+            return db.execute(sql, values).fetchall()
     except sqlite3.Error:  # it is just being made, or was let go
         return []
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-__all__ = ["IndexBook", "page_known", "read_aliases"]
+__all__ = ["IndexBook", "page_known", "read_aliases", "read_names"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS anchor (
@@ -46,6 +46,7 @@ _NAMES = (
 )
 LONGEST_ANCHOR = 120
 MOST_ALIASES = 20
+MOST_HEARD = 200
 
 
 class IndexBook:
@@ -150,6 +151,22 @@ def read_aliases(folder: Path) -> list[tuple[int, int]]:
     """Every URL that leads to another, as of the last commit."""
     with closing(_open_to_read(folder)) as db:
         return db.execute("SELECT print, target FROM alias").fetchall()
+
+
+def read_names(folder: Path, prints: Sequence[int], most: int) -> list[tuple[int, str]]:
+    """What URLs are called, as of the last commit, whether or not there is a page: the place of each, and a name.
+
+    Of each as many as that at most, the most frequent among the first few hundred: whoever gives one URL a million
+    names is not heard out.
+    """
+    found: list[tuple[int, str]] = []
+    with closing(_open_to_read(folder)) as db:
+        for place, print_ in enumerate(prints):
+            rows = db.execute(
+                "SELECT times, text FROM anchor WHERE target = ? LIMIT ?", (print_, MOST_HEARD)
+            ).fetchall()
+            found += [(place, text) for _, text in sorted(rows, key=lambda row: (-row[0], row[1]))[:most]]
+    return found
 
 
 def page_known(folder: Path, print_: int) -> int:

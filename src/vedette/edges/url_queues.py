@@ -171,6 +171,28 @@ class HostQueues:
                 at, ahead = int(self._after[at]), ahead + 1
         return None
 
+    def lined_up(self, host: int) -> tuple[Ids, Counts8]:
+        """Who waits for a host, in order, and in which queue; without those in the best queue, who are wished for."""
+        ids: list[int] = []
+        fronts: list[int] = []
+        after = self._after.data  # one number of it costs a fifth of what one of the array does
+        for front in range(1, FRONTS) if host < len(self._last) else ():
+            last = int(self._last[host, front])
+            before, at = len(ids), 0
+            while last and at != last:
+                at = after[at or last]
+                ids.append(at)
+            fronts += [front] * (len(ids) - before)
+        return np.array(ids, np.uint32), np.array(fronts, np.uint8)
+
+    def line_up(self, host: int, ids: Ids, fronts: Counts8) -> None:
+        """The same ids, in another order and in other queues."""
+        if len(ids):
+            self._last[host, 1:] = 0
+            self._filled[host] &= 1
+            self._waiting[host] -= len(ids)
+            self.append(ids, np.full(len(ids), host, np.int64), fronts)
+
     def mark_of(self, id_: int) -> int | None:
         """What became of an id; None where it waits."""
         cell = int(self._after[id_])

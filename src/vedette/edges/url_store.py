@@ -192,6 +192,14 @@ class UrlStore:
             self._queues.first(id_, host)
         return np.array([id_ for id_, _ in waiting], np.uint32)
 
+    def lined_up(self, host: int) -> tuple[Ids, Counts8]:
+        """Who waits for a host, in order, and in which front queue; but for those in the best one."""
+        return self._queues.lined_up(host)
+
+    def line_up(self, host: int, ids: Ids, fronts: Sequence[int] | npt.NDArray[np.int64]) -> None:
+        """The same URLs in this order, in these front queues, until the next restart at least."""
+        self._queues.line_up(host, ids, _fronts(fronts))
+
     def standing(self, id_: int) -> Fate | Waits | None:
         """Where a known URL stands: it waits, has ended with a fate, or (None) is leased."""
         mark = self._queues.mark_of(id_)
@@ -321,7 +329,7 @@ class UrlStore:
         self._queues.append(added.ids[idle], np.array(hosts, np.int64)[idle], np.array(priorities, np.uint8)[idle])
 
 
-def _fronts(priorities: Sequence[int]) -> Counts8:
+def _fronts(priorities: Sequence[int] | npt.NDArray[np.int64]) -> Counts8:
     fronts = np.asarray(priorities, np.int64)
     if fronts.size and not 0 <= fronts.min() <= fronts.max() < FRONTS:
         raise ValueError(f"a priority is a front queue, 0 to {FRONTS - 1}")

@@ -22,7 +22,7 @@ from vedette.index.term_curves import TermCurves, importance_scores
 from vedette.index.watched_terms import NO_WORDS, Answers, Words, answers_of
 from vedette.viewing import visibility
 
-__all__ = ["Change", "Measured", "forward_of", "is_same", "measure"]
+__all__ = ["Change", "Measured", "forward_of", "is_same", "measure", "present_gains", "term_gains"]
 
 Flags = npt.NDArray[np.bool_]
 
@@ -64,6 +64,27 @@ def measure(curves: TermCurves, changes: Sequence[Change]) -> Measured:
     moved = _by_importance(answers, importance)
     _, gains = _gains(curves.links, moved, known[moved.page])
     return Measured(gain, _summed(moved, weight[moved.term] * gains, pages), views)
+
+
+def present_gains(curves: TermCurves, pages: Forward) -> Floats:
+    """What each of some pages of the index brings now: the gain of its first fetch, were it the last to come.
+
+    All of them were counted when curves were made, so each is taken out of its own way.
+    """
+    count = len(pages.lengths)
+    answers = answers_of(curves.watched, forward_of([NO_WORDS] * count), pages)
+    each = curves.text.some(answers.term)
+    r2 = np.maximum(ranks_of(each, answers.after) - 1.0, 1.0)
+    gains = query_gains(Curve(each.ranks - 1.0, each.scores), np.full(len(r2), np.inf), r2, answers.after)
+    weight = curves.watched.frequency * curves.idf
+    return _summed(answers, weight[answers.term] * gains, count)
+
+
+def term_gains(curves: TermCurves, score: float) -> Floats:
+    """What a page would bring for each watched word that it answers with this score, were it the next to come."""
+    scores = np.full(len(curves.watched), score)
+    gains = query_gains(curves.text, np.full(len(scores), np.inf), ranks_of(curves.text, scores), scores)
+    return np.asarray(curves.watched.frequency * curves.idf * gains)
 
 
 def _summed(answers: Answers, values: Floats, pages: int) -> Floats:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vedette.decide import Floats, Ints, rng_for
+from vedette.edges.trees import grown
 from vedette.errors import UsageError
 from vedette.lab.asking import drawn_queries
 from vedette.lab.experiment import Span
@@ -24,7 +25,6 @@ from vedette.lab.experiments.importance import FILES, Seen, seen_at
 from vedette.lab.open_world import open_history
 from vedette.lab.order_anchors import Anchor, anchors_of
 from vedette.lab.order_setting import Cut, Site, cut_of, impacts, site_of
-from vedette.lab.order_trees import grown
 from vedette.lab.query_files import Queries, read_query_file
 from vedette.lab.registry import DEFAULT, policies, policy_named
 from vedette.lab.spans import span_s

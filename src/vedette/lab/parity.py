@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from vedette.decide import rng_for
 from vedette.lab.refresh_run import again
+from vedette.order.foreseen import Weighed
 from vedette.order.fronts import ORDERS, OrderName
 from vedette.order.unseen import Unseen
 from vedette.refresh.known import Known, Memory
@@ -105,6 +106,8 @@ def _refresh(decision: Decision) -> Columns:
 def _order(decision: Decision) -> Columns:
     policy = ORDERS[cast("OrderName", next(iter(decision.policies)))].policy
     batch = Unseen(*(np.asarray(decision.facts[name], np.int64) for name in Unseen.__slots__))
+    if "gain" in decision.facts:
+        batch = Weighed(batch.depth, batch.found, batch.inlinks, np.asarray(decision.facts["gain"], np.float64))
     rng = rng_for(decision.seed, decision.stream)
     return {"worth": policy.worth(policy.start(None), batch, decision.now_s, rng)}
 

@@ -10,6 +10,7 @@ import time
 
 from vedette.edges.generations import Generations
 from vedette.errors import StoreError
+from vedette.live.impact import Impacting
 from vedette.live.importance import Ranking
 from vedette.live.indexer import open_indexer
 from vedette.live.learning import Learning
@@ -41,6 +42,7 @@ def run_indexer(settings: LiveSettings) -> int:
     ranking, renewal = Ranking(), Renewal(settings.folder, settings.clock)
     curving = Curving(settings.folder, settings.clock)
     learning = Learning(settings.folder, settings.clock, is_on=settings.config.serve.learn)
+    impacting = Impacting(settings.folder, settings.clock, is_on=settings.config.crawl.order == "impact")
     try:
         while not stopping:
             if generations.current() != indexer.builder.generation:
@@ -53,6 +55,7 @@ def run_indexer(settings: LiveSettings) -> int:
             renewal.step(indexer.builder.table, time.monotonic())
             curving.step(indexer.builder.table, indexer.builder.gauge.changes, time.monotonic())
             learning.step(indexer.builder.generation, time.monotonic())
+            impacting.step(indexer.builder.table, indexer.builder.gauge.changes, time.monotonic())
             if not indexer.step():
                 time.sleep(LOOK_EVERY_S)  # nothing is new; this is how often we look
         until_s = time.monotonic() + LAST_STEPS_S
@@ -63,5 +66,6 @@ def run_indexer(settings: LiveSettings) -> int:
         renewal.close()
         curving.close()
         learning.close()
+        impacting.close()
         indexer.close()
     return 0

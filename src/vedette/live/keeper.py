@@ -20,6 +20,7 @@ from pathlib import Path
 
 from vedette.edges.book import SiteRow
 from vedette.edges.dns import Resolver
+from vedette.edges.expected_file import Expected
 from vedette.edges.generations import Generations
 from vedette.edges.post import Channel, Gone, listen, peer_is_ours
 from vedette.edges.state import State, database_said_plainly, open_state
@@ -82,7 +83,9 @@ class KeeperProcess:
         _name_sites(settings, state)
         rules = rules_of(settings, state)
         copies = Copies(state.bands, state.book, state.urls, state.book.life(LESSONS) or "")
-        self.keeper = Keeper(rules, state.urls, state.book, schedule_for(settings), copies, settings.workers)
+        self._expected = Expected(settings.folder / "index")
+        schedule = schedule_for(settings)
+        self.keeper = Keeper(rules, state.urls, state.book, schedule, copies, settings.workers, self._expected)
         self.desk = Desk(settings, state, self.keeper)
         self._housekeeping = Chores(state, settings.config.store, settings.agent.partition(" ")[0], settings.workers)
         self._generations = Generations(settings.folder)
@@ -259,6 +262,7 @@ class KeeperProcess:
         gains = new_gains(self.state.book, self.settings.folder)
         self.keeper.gained(gains.again, self.clock.now(), gains.first)
         self.keeper.renewed(self.clock.now())
+        self._expected.refresh()
         self.desk.push.step(self.clock.now())
         self._dismiss_silent(wall_s)
         if wall_s - self._learned_s >= LEARNED_EVERY_S:

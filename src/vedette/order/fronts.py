@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from vedette.decide import Floats, Ints, Priority
+from vedette.order.foreseen import ByImpact
 from vedette.order.policies.breadth import Breadth
 from vedette.order.policies.inlinks import Inlinks
 from vedette.order.unseen import Unseen
@@ -19,7 +20,7 @@ __all__ = ["FRONTS", "ORDERS", "WANTED", "OrderName", "Ordering", "front_of"]
 FRONTS = 8
 WANTED = 0
 
-OrderName = Literal["breadth", "inlinks"]
+OrderName = Literal["impact", "breadth", "inlinks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class Ordering:
 
 
 ORDERS: dict[OrderName, Ordering] = {
+    # Where gains are known they say the queue (``foreseen``); the range is that of breadth first, for all others.
+    "impact": Ordering(ByImpact(), best=0.0, worst=-7.0, sample=1),
     "breadth": Ordering(Breadth(), best=0.0, worst=-7.0, sample=1),
     "inlinks": Ordering(Inlinks(), best=7.0, worst=0.0, sample=4),
 }

@@ -6,7 +6,7 @@ What waits again does not keep the rest of its host waiting; only where nothing 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import inf
 from typing import NamedTuple
 
@@ -20,6 +20,8 @@ from vedette.order.traps import authority_of
 from vedette.order.unseen import Unseen
 from vedette.ring.fates import Fates
 from vedette.ring.first_fetches import FirstFetches
+from vedette.ring.foreseeing import Foreseeing
+from vedette.ring.foresight import BLIND, Foresight
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost, Named
 from vedette.ring.orders import Copy, Errand
@@ -72,6 +74,7 @@ class Chooser:
         thrift: Thrift,
         firsts: FirstFetches,
         witness: Witness | None = None,
+        foresight: Foresight = BLIND,
     ) -> None:
         self._hosts = hosts
         self._urls = urls
@@ -80,6 +83,7 @@ class Chooser:
         self._thrift = thrift
         self._firsts = firsts
         self._witness = witness
+        self._foreseeing = Foreseeing(hosts, urls, foresight)
         self._held: list[tuple[int, Held]] = []
         self._back: dict[int, None] = {}
         self._unpaid_s = inf
@@ -89,8 +93,13 @@ class Chooser:
 
     def told(self, named: Sequence[Named], hosts: Sequence[int]) -> Told:
         """Links with their front queues: what the order policy says, unless somebody says otherwise."""
-        fronts = [self._front(one.depth) if one.front is None else one.front for one in named]
-        return Told([one.url for one in named], hosts, [one.depth for one in named], fronts)
+        urls = [one.url for one in named]
+        foreseen = self._foreseeing.fronts(urls)
+        fronts = [
+            (foreseen.get(place) or self._front(one.depth)) if one.front is None else one.front
+            for place, one in enumerate(named)
+        ]
+        return Told(urls, hosts, [one.depth for one in named], fronts)
 
     def choose(self, host: KeptHost, worker: int, now_s: float, until_s: float, most: int | None) -> tuple[Errand, ...]:
         """Errands to a host that may be asked; its ``errands`` are what must be known before, ``paused_s`` says when.
@@ -191,7 +200,7 @@ class Chooser:
         stream = f"order/{policy.name}/{self._draws}"
         worth = policy.worth(policy.start(None), batch, 0.0, rng_for(seed, stream))
         if self._witness is not None:
-            facts = {name: getattr(batch, name).tolist() for name in batch.__slots__}
+            facts = {each.name: getattr(batch, each.name).tolist() for each in fields(batch)}
             self._witness(Decision("order", 0.0, seed, stream, {policy.name: {}}, facts, {"worth": worth.tolist()}))
         return worth
 
@@ -199,6 +208,7 @@ class Chooser:
         """How many were wanted, and those that there were: what somebody waits for comes first."""
         wished = self._hosts.to_grant(host)
         room = self._room(host, wished, most)
+        self._foreseeing.line_up(host)
         self._draws += 1
         rng = rng_for(self._hosts.rules.seed, f"lease/{self._draws}")
         leased = self._urls.lease([host.id] * wished, worker, until_s) if wished else []
@@ -225,7 +235,7 @@ class Chooser:
         ids = np.array([one.id for one in leased], np.uint32)
         depths = np.array([one.depth for one in leased], np.int64)
         named = self._urls.times_named(ids).astype(np.int64)
-        worths = self._worth(Unseen(depths, ids.astype(np.int64), named)).tolist()
+        worths = self._worth(self._foreseeing.weighed(leased, Unseen(depths, ids.astype(np.int64), named))).tolist()
         drawn = [
             _Drawn(one, WISHED if one.id in host.wishes else NEW if one.id in host.news else worth)
             for one, worth in zip(leased, worths, strict=True)
@@ -311,7 +321,7 @@ class Chooser:
     def _later_s(self, leased: Leased, now_s: float) -> float | None:
         """When to look again at an unseen URL that is not worth the price; None where it is."""
         (named,) = self._urls.times_named(np.array([leased.id], np.uint32)).tolist()
-        return self._firsts.later_s(leased.url, named, now_s)
+        return self._firsts.later_s(leased.url, named, now_s, self._foreseeing.gain(leased))
 
     def _hold(self, host: KeptHost, worker: int, now_s: float) -> None:
         """What is not worth a fetch yet is refused for now, and found again when it is."""

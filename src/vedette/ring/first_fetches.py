@@ -1,6 +1,9 @@
 """First fetches ask at the price of refreshes: is an unseen URL worth one now, and if not, when is it looked at again?
 
-    worth = what first fetches like it brought, in ordinary changes  x  days for which that is had  /  cost
+    worth = what it is expected to bring, in ordinary changes  x  days for which that is had  /  cost
+
+What is expected is the gain that ``impact`` foresees (``foresight``), or what first fetches like it brought where it
+foresees nothing.
 
 Where the operator set no budget nothing is asked: there is nothing to be thrifty with. What somebody named (the starts
 of sites, what robots.txt names) needs no worth. Of the budget a part is for unseen URLs whatever the price: a first
@@ -12,6 +15,7 @@ What was learned is written down now and then: a crash loses some minutes of it.
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from math import nan
 
 import numpy as np
 
@@ -53,15 +57,15 @@ class FirstFetches:
         if self._is_priced:
             self._floor.set_pace(per_s, max(1.0, SAVED_S * per_s))
 
-    def worth(self, url: str, in_links: int) -> float:
-        """What a first fetch of a URL is worth, per unit of cost."""
-        worth = float(self._firsts.worth([groups_of_unseen(url, in_links)])[0])
+    def worth(self, url: str, in_links: int, gain: float = nan) -> float:
+        """What a first fetch of a URL is worth, per unit of cost; ``gain`` is what is foreseen of it."""
+        worth = float(self._firsts.foreseen(np.array([gain]), [groups_of_unseen(url, in_links)])[0])
         return worth * LASTING_D / float(self._costs.expected([(site_of(url),)])[0])
 
-    def later_s(self, url: str, in_links: int, now_s: float) -> float | None:
+    def later_s(self, url: str, in_links: int, now_s: float, gain: float = nan) -> float | None:
         """When to look again at a URL that is not worth a fetch now; None where it is, and may be fetched."""
         price = self._price() if self._is_priced else None
-        if price is None or self.worth(url, in_links) >= price:
+        if price is None or self.worth(url, in_links, gain) >= price:
             return None
         if self._floor.room(now_s):
             self._floor.take(now_s)

@@ -22,6 +22,7 @@ from vedette.ring.fates import Fates
 from vedette.ring.finds import Finds
 from vedette.ring.first_fetches import FirstFetches
 from vedette.ring.held_back import HeldBack
+from vedette.ring.foresight import BLIND, Foresight
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost, Named, Order, Rules, Tally
 from vedette.ring.links import spelt
@@ -41,7 +42,16 @@ __all__ = ["Keeper"]
 class Keeper:
     """All that is decided. Ports are handed in; what they are told is durable once the driver commits."""
 
-    def __init__(self, rules: Rules, urls: Urls, book: Book, schedule: Schedule, copies: Copies, workers: int) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        urls: Urls,
+        book: Book,
+        schedule: Schedule,
+        copies: Copies,
+        workers: int,
+        foresight: Foresight = BLIND,
+    ) -> None:
         self.schedule = schedule
         self.urls = urls
         self.book = book
@@ -54,7 +64,8 @@ class Keeper:
         self._held_back = HeldBack(self._hosts, urls, book, self.thrift, self.tally)
         self._fates = Fates(urls, book, schedule, self.tally)
         self.firsts = FirstFetches(rules, book, lambda: self.refreshing.price)
-        self._chooser = Chooser(self._hosts, urls, book, self._fates, self.thrift, self.firsts, schedule.witness)
+        witness = schedule.witness
+        self._chooser = Chooser(self._hosts, urls, book, self._fates, self.thrift, self.firsts, witness, foresight)
         self._robots = RobotsErrands(self._hosts, book, self._sitemaps)
         self.refreshing = Refreshing(rules, book, schedule.seed, schedule.witness)
         self._looks = Looks(self._hosts, urls, book, self.refreshing)

@@ -43,7 +43,7 @@ class Rules:
     ahead_s: float = 2.0
     recrawl: bool = False
     only_wished: bool = False
-    order: OrderName = "breadth"
+    order: OrderName = "impact"
     refresh: str = PREFERRED
     seed: int = 1
 
@@ -63,6 +63,7 @@ class KeptHost:
     errands ahead as it proves good, so that hosts which hang hold few. ``wishes`` are URLs that somebody waits for:
     they come first, until they have ended. ``news`` are URLs that are new on the web and wait to be fetched: they come
     next. ``held`` counts URLs that are held back, by what they wait for.
+    ``lined_up`` is the making of ``foresight`` by which its URLs stand in line.
     ``detoured`` says that its address is the operator's word. ``short_of`` says for which part of the fetch budget it
     stands in line; empty where it does not.
     """
@@ -94,6 +95,7 @@ class KeptHost:
     lookups: int = 0
     resolving: bool = False
     queued_s: float | None = None
+    lined_up: int = 0
 
     @property
     def busy(self) -> bool:

@@ -126,6 +126,12 @@ class Urls(Protocol):
     def first(self, ids: Iterable[int]) -> Ids:
         """Those of these URLs that wait come next when their host is asked; which ones."""
 
+    def lined_up(self, host: int) -> tuple[Ids, npt.NDArray[np.uint8]]:
+        """Who waits for a host, in order, and in which front queue; but for those in the best one."""
+
+    def line_up(self, host: int, ids: Ids, fronts: npt.NDArray[np.int64]) -> None:
+        """The same URLs in this order, in these front queues."""
+
 
 class PageRow(NamedTuple):
     """What is kept of the latest answer for a URL, and when it is to be fetched again."""

@@ -7,7 +7,9 @@ too (``independent``); a hybrid is a weighted average of both.
 *Ours* (``worth``): how probably a page is among the first K, with the distribution of its score and not its mean, and
 for whatever the most telling word of a query matches. That, the printed estimates, and what pages of the same folder,
 branch and words brought are then columns of a second forest, which learns from crawled pages what they are good for
-together. It learns whatever it is told that pages brought, so its answers are in that unit.
+together. It learns whatever it is told that pages brought, so its answers are in that unit. Where gains are measured
+word by word, what each word brings is known before any page with it was fetched (``Terms``): a part of that is
+expected in proportion, and the forest learns the rest.
 """
 
 from dataclasses import dataclass, field, replace
@@ -24,19 +26,40 @@ from vedette.order.impact.pooled import FOLDS, Pooled, out_of_fold, pooled
 from vedette.order.impact.scorer import FEWEST, Halves, grown_halves, pair_columns, true_scores
 from vedette.order.impact.sketches import Sketches
 
-__all__ = ["Asking", "Expectation", "Means", "learned", "start"]
+__all__ = ["Asking", "Expectation", "Means", "Terms", "learned", "start"]
 
 ALL_GRAMS = 1.0 - 1e-9  # rho = 1
-BY_QUERIES, BY_IMPORTANCE = 2, 3  # columns of a page
+BY_QUERIES, BY_IMPORTANCE, BY_TERMS = 2, 3, -2  # columns of a page; the last one where words have a gain
+# The part of what its words would bring that a page brings, before any was fetched; it counts as so many pages.
+USUAL_SLOPE, LEANING = 0.5, 4.0
+LEAST_SQUARE = 1e-100
+
+
+class Terms(NamedTuple):
+    """What a page would bring by each single word that people ask for, if it answers it well; by ascending numbers."""
+
+    words: Ints
+    gain: Floats
+
+    def of(self, words: Ints) -> Floats:
+        """The same for some words; nothing for those that nobody asks for."""
+        if not len(self.words):
+            return np.zeros(len(words))
+        at = np.minimum(np.searchsorted(self.words, words), len(self.words) - 1)
+        return np.where(self.words[at] == words, self.gain[at], 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What a policy is set up with: the queries that have sketches, and who grows trees."""
+    """What a policy is set up with: the queries that have sketches, and who grows trees.
+
+    ``terms`` are for where gains are measured by single words, as they are live.
+    """
 
     wanted: Wanted
     grow: Grower
     seed: int = 0
+    terms: Terms | None = None
 
 
 class Means(NamedTuple):
@@ -67,6 +90,7 @@ class Expectation:
     scorer: Halves | None = None
     pages: Forest | None = None
     weights: tuple[float, float] = (0.0, 1.0)
+    slope: float = 0.0
 
     def independent(self, batch: Described) -> Floats:
         """By importance alone."""
@@ -90,7 +114,12 @@ class Expectation:
         """Ours: the expected gain of a first fetch. ``hits`` are those of all strings, where some came earlier."""
         if self.pages is None:
             return self.independent(batch)
-        return np.maximum(self.pages.means(self.columns(batch, hits=hits)), 0.0)
+        columns = self.columns(batch, hits=hits)
+        return np.maximum(self._straight(columns) + self.pages.means(columns), 0.0)
+
+    def _straight(self, columns: Floats) -> Floats:
+        """The part that goes with what words bring, in proportion."""
+        return self.slope * columns[:, BY_TERMS] if self.slope else np.zeros(len(columns))
 
     def columns(self, batch: Described, told: _Told | None = None, hits: Hits | None = None) -> Floats:
         """What is known of each page, a row a page; ``told`` for pages that were learned from."""
@@ -107,8 +136,18 @@ class Expectation:
             *self._estimates(batch, told, hits),
             *(self.independent(batch), batch.importance, np.log1p(np.maximum(batch.inlinks, 0)), batch.depth),
             *(folders, branches, word_mean, word_most, np.log1p(links)),
+            *self._by_terms(row, word, len(batch)),
         )
         return np.column_stack([np.asarray(column, np.float64) for column in columns])
+
+    def _by_terms(self, row: Ints, word: Ints, pages: int) -> tuple[Floats, ...]:
+        """What all its words, and its best one, would bring; nothing where nobody told what words bring."""
+        if self.asking is None or self.asking.terms is None:
+            return ()
+        gains = self.asking.terms.of(word)
+        most = np.zeros(pages)
+        np.maximum.at(most, row, gains)
+        return np.asarray(np.bincount(row, gains, pages), np.float64), most
 
     def _estimates(self, batch: Described, told: _Told | None, hits: Hits | None) -> tuple[Floats, Floats, Floats]:
         """By queries: probable, probable where all n-grams match, and by expected scores."""
@@ -155,8 +194,11 @@ def start(asking: Asking | None) -> Expectation:
     return Expectation(asking)
 
 
-def learned(before: Expectation, brought: Brought) -> Expectation:
-    """What these first fetches teach, in place of what was learned before: whoever tells, tells all that counts."""
+def learned(before: Expectation, brought: Brought, sketches: Sketches | None = None) -> Expectation:
+    """What these first fetches teach, in place of what was learned before: whoever tells, tells all that counts.
+
+    ``sketches`` are those of all pages of an index; without them they are made of the pages that were brought.
+    """
     after = replace(before, quadratic=Quadratic.fitted(brought.importance, brought.gain))
     if before.asking is None or not len(brought):
         return after
@@ -169,14 +211,33 @@ def learned(before: Expectation, brought: Brought) -> Expectation:
         pooled(word, brought.gain[row]),
     )
     found = brought.page[brought.found_row]
-    sketches = Sketches.empty(len(asking.wanted)).put(brought.found_query, found, brought.found_score)
+    if sketches is None:
+        sketches = Sketches.empty(len(asking.wanted)).put(brought.found_query, found, brought.found_score)
     after = replace(after, means=Means(*means), matcher=Matcher(asking.wanted), sketches=sketches)
     after = _with_scorer(after, brought, told)
     if len(brought) < FEWEST:
         return after
     rows = after.columns(brought, told)
     weights = fitted_weights(rows[:, BY_QUERIES], rows[:, BY_IMPORTANCE], brought.gain)
-    return replace(after, pages=asking.grow(rows, brought.gain, asking.seed + 2), weights=weights)
+    after = replace(after, weights=weights)
+    if asking.terms is not None:
+        after = replace(after, slope=_slope(rows[:, BY_TERMS], brought.gain))
+    # Trees know no more than they saw; words that nobody fetched a page for are beyond it. So they learn the rest.
+    rest = brought.gain - after._straight(rows)  # noqa: SLF001 - this is how it is made
+    return replace(after, pages=asking.grow(rows, rest, asking.seed + 2))
+
+
+def _slope(by_terms: Floats, gain: Floats) -> float:
+    """How much of what words would bring pages bring that are called so, leaning on what is usual.
+
+    >>> _slope(np.array([1.0, 2.0, 0.0]), np.array([1.0, 2.0, 0.5])) > USUAL_SLOPE == _slope(np.zeros(2), np.ones(2))
+    True
+    """
+    square = float(by_terms @ by_terms)
+    if square < LEAST_SQUARE:
+        return USUAL_SLOPE
+    leaning = LEANING * square / len(by_terms)
+    return max((float(by_terms @ gain) + leaning * USUAL_SLOPE) / (square + leaning), 0.0)
 
 
 def _told(brought: Brought) -> _Told:

@@ -73,6 +73,10 @@ class Sketches:
         scores[query[fits], place[fits]], pages[query[fits], place[fits]] = score[fits], page[fits]
         return replace(self, score=scores, page=pages)
 
+    def some(self, queries: Ints) -> "Sketches":
+        """Only these queries, numbered anew."""
+        return replace(self, score=self.score[queries], page=self.page[queries], lost=self.lost[queries])
+
     def without(self, page: int) -> "Sketches":
         """With a page taken out of all."""
         query = np.flatnonzero((self.page == page).any(axis=1))

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from vedette.decide import Floats
-from vedette.errors import UsageError
 from vedette.order.impact.forest import Forest, leaf_values
 
 __all__ = ["grown"]
@@ -53,7 +52,4 @@ def _as_arrays(forest: Any, rows: Floats, targets: Floats) -> Forest:  # noqa: A
 
 
 def _library() -> Any:  # noqa: ANN401 - see above
-    try:
-        return import_module("sklearn.ensemble")
-    except ImportError as error:
-        raise UsageError('trees are grown with scikit-learn, which is not here: pip install "vedette[lab]"') from error
+    return import_module("sklearn.ensemble")
