@@ -21,8 +21,8 @@ from vedette.ring.copies import Copies
 from vedette.ring.fates import Fates
 from vedette.ring.finds import Finds
 from vedette.ring.first_fetches import FirstFetches
-from vedette.ring.held_back import HeldBack
 from vedette.ring.foresight import BLIND, Foresight
+from vedette.ring.held_back import HeldBack
 from vedette.ring.hosts import Hosts
 from vedette.ring.kept import KeptHost, Named, Order, Rules, Tally
 from vedette.ring.links import spelt
