@@ -81,7 +81,9 @@ def _add_add(verbs: "argparse._SubParsersAction[Parser]") -> None:
         help="who may find its pages where they are fetched with secrets: names of keys or users, with commas; * for "
         "everybody who has a name",
     )
-    parser.add_argument("--share", metavar="PART", help="its part of crawl.budget, such as 20%%; more only where nobody else takes it")
+    parser.add_argument(
+        "--share", metavar="PART", help="its part of crawl.budget, such as 20%%; more only where nobody else takes it"
+    )
     parser.add_argument(
         "--promise",
         metavar="PLACE=TIME",

@@ -20,6 +20,7 @@ from vedette.refresh.sections import site_of
 from vedette.ring.allowance import Bucket
 from vedette.ring.fetch_cost import FetchCost
 from vedette.ring.first_groups import groups_of_unseen
+from vedette.ring.held_back import HeldBack
 from vedette.ring.kept import Rules
 from vedette.ring.orders import Fetched, Result
 from vedette.ring.ports import Book, Gained, Look
@@ -43,7 +44,7 @@ class FirstFetches:
         self._cost, self._costs = FetchCost(), COSTS
         self._floor = Bucket(1.0, 1.0)
         self._kept_s: float | None = None
-        self.held_back = 0
+        self.held = HeldBack()
         self.rule(rules)
 
     def rule(self, rules: Rules) -> None:
@@ -61,12 +62,13 @@ class FirstFetches:
     def later_s(self, url: str, in_links: int, now_s: float) -> float | None:
         """When to look again at a URL that is not worth a fetch now; None where it is, and may be fetched."""
         price = self._price() if self._is_priced else None
-        if price is None or self.worth(url, in_links) >= price:
+        worth = self.worth(url, in_links) if price is not None else 0.0
+        if price is None or worth >= price or self._floor.room(now_s):
+            if price is not None and worth < price:
+                self._floor.take(now_s)
+            self.held.let_go(url)
             return None
-        if self._floor.room(now_s):
-            self._floor.take(now_s)
-            return None
-        self.held_back += 1
+        self.held.put(url, worth, price, now_s)
         return max(self._floor.ready_s, now_s + ASK_AGAIN_S)
 
     def ended(self, results: Sequence[Result]) -> None:
