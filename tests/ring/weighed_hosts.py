@@ -64,7 +64,7 @@ def _web(kinds: list[str], pages: int) -> MemoryWeb:
 
 def _teach(drive: Drive) -> None:
     """Changes bring a little, first fetches of the good section much, those of the poor one nothing."""
-    drive._report()  # noqa: SLF001 - nothing may be under way at the end of a run
+    drive._report()
     rows = [(url.split("/")[3], row) for url, row in drive.pages().items() if not url.endswith("/start")]
     drive.keeper.gained([Gained(row.id, row.fetched_s, 1.0, None) for _, row in rows[:40]], drive.now_s)
     firsts = [Gained(row.id, row.fetched_s, GAINS[part], None) for part, row in rows]

@@ -15,6 +15,7 @@ from vedette.errors import UsageError, VedetteError
 from vedette.facts import Site
 from vedette.learn.workload import Drift, Mover, Rising
 from vedette.web.app import make_app
+from vedette.web.console.budget_ports import BudgetTold
 from vedette.web.console.discovery_ports import Discovery, FoundPage, SourceLine
 from vedette.web.console.ports import ActionLine
 from vedette.web.console.report_ports import NO_REPORTS, Reports
@@ -128,6 +129,7 @@ class SmallWatch:
         found = tuple(FoundPage(NOW_S - ago_s, late_s and NOW_S - ago_s - late_s) for ago_s, late_s in times)
         self.discovery_now = Discovery(found, (feed, still), 14.0, 30.0, 7.0)
         self.machine_now = Machine("expected-gain", "0")
+        self.budget_now = BudgetTold()
         self.won: list[tuple[float, float]] = []
         self.series: dict[str, list[tuple[float, float]]] = {}
         self.is_kept = True
@@ -147,6 +149,10 @@ class SmallWatch:
     def discovery(self) -> Discovery:
         """As set."""
         return self.discovery_now
+
+    def budget(self, _days: int) -> BudgetTold:
+        """As set, whatever the days."""
+        return self.budget_now
 
     def machine(self) -> Machine:
         """As set."""

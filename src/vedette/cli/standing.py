@@ -14,6 +14,7 @@ from vedette.edges.page_table import PageTable
 from vedette.edges.state_view import StateView, open_view
 from vedette.live.commands import Call
 from vedette.live.ranking_told import read_told, status_words
+from vedette.web.console.budget_ports import KIND_WORDS
 
 __all__ = ["show_status"]
 
@@ -78,6 +79,7 @@ def _lines(told: Told, options: argparse.Namespace) -> Iterator[str]:
     )
     if now:
         yield f"Hosts     {kinds(now['hosts_waiting'], most=6) or 'nothing to ask any of them for'}"
+        yield from _budget(now)
     index = told["index"]
     waiting = f", {amount(index['waiting'])} wait to be looked at" if index["waiting"] else ""
     yield f"Index     {counted(index['pages'], 'page')} can be found{waiting}"
@@ -88,6 +90,29 @@ def _lines(told: Told, options: argparse.Namespace) -> Iterator[str]:
     yield from _sites(told["sites"])
     archive = told["archive"]
     yield f"Archive   {bytes_in_words(archive['bytes'])} in {counted(archive['files'], 'file')}"
+
+
+def _budget(now: Told) -> Iterator[str]:
+    """Where today's fetches went; a keeper of an earlier version does not tell."""
+    budget = now.get("budget")
+    if not budget or not budget["today"]:
+        return
+    words = {KIND_WORDS[kind]: count for kind, count in budget["today"].items()}
+    yield f"Fetches   today: {kinds(words, most=6)}"
+    if budget["per_s"]:
+        price = now["refresh"]["price"]
+        at = f" at a price of {price:.3g}" if price is not None else ""
+        held = f"; {counted(budget['held_back'], 'URL')} not worth that of late" if budget["held_back"] else ""
+        yield f"Budget    {_rate(budget['per_s'])}{at}{held}"
+
+
+def _rate(per_s: float) -> str:
+    """A budget as people say it.
+
+    >>> _rate(2.0), _rate(100 / 86_400)
+    ('2 fetches a second', '100 fetches a day')
+    """
+    return f"{per_s:g} fetches a second" if per_s >= 1 else f"{per_s * 86_400:.0f} fetches a day"
 
 
 def _pace(now: Told) -> str:

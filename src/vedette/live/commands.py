@@ -4,7 +4,7 @@ An answer leaves after the commit that follows it, so whoever is told "done" can
 with an ``error`` in words; it never ends the keeper.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
@@ -25,6 +25,7 @@ from vedette.ring.keep import Keeper
 from vedette.ring.looking import Looking
 from vedette.ring.ports import Fate, PageRow
 from vedette.ring.refreshing import Refreshing
+from vedette.ring.spending import KINDS
 from vedette.web.market_orders import MarketOrder
 from vedette.web.orders import AddSite, FetchNow, Order
 
@@ -129,6 +130,8 @@ class Desk:
         id_ = int(self._state.urls.find([url])[0])
         wait, ready_s = self._keeper.wait_of(origin_of(url).host, now_s)
         place = {**self._standing(id_), "source": self._source(id_, now_s)} if id_ else {}
+        if place.get("standing") == "waiting":
+            place["first_worth"] = self._keeper.first_worth(id_, url)
         return {"now_s": now_s, "id": id_, "host_wait": wait, "host_ready_s": ready_s, **place}
 
     def _source(self, id_: int, now_s: float) -> Reply | None:
@@ -238,6 +241,20 @@ def numbers(keeper: Keeper, now_s: float) -> Reply:
         "hosts_in_trouble": {host.name: host.trouble for host in keeper.hosts.values() if host.trouble},
         "refresh": refresh_numbers(keeper.refreshing),
         "discovery": discovery_numbers(keeper.refreshing.looking),
+        "budget": budget_numbers(keeper, now_s),
+    }
+
+
+def budget_numbers(keeper: Keeper, now_s: float) -> Reply:
+    """Where the fetch budget goes: fetches of today by kind, and how many URLs were not worth the price of late."""
+    kinds: Counter[str] = Counter()
+    for each in keeper.spending.today(now_s).sites.values():
+        kinds.update({kind: int(spent.fetches) for kind, spent in each.items()})
+    return {
+        "per_s": keeper.rules.budget_per_s or None,
+        "fetches": sum(spent.fetches for spent in keeper.spending.ever.values()),
+        "today": {kind: kinds[kind] for kind in KINDS if kinds[kind]},
+        "held_back": keeper.firsts.held.waiting(now_s).urls if keeper.rules.budget_per_s else 0,
     }
 
 

@@ -17,6 +17,7 @@ from vedette.edges.search_book import RuleRow
 from vedette.edges.state_view import StateView, UrlRow, open_view
 from vedette.facts import Site, origin_of
 from vedette.fetch import robots_state
+from vedette.live.budget_facts import budget_facts
 from vedette.live.commands import Call
 from vedette.live.look_facts import look_facts
 from vedette.live.page_facts import held_facts, reading_facts, spared_facts
@@ -72,6 +73,7 @@ class _Facts(NamedTuple):
         refresh = refresh_facts(page.id, site, view, self.now_s) if page else None
         source = live.get("source") if live else None
         look = look_facts(page.id, view, self.schedule, self.now_s, source) if page else None
+        said = {"refresh": refresh, "look": look, "live": live}
         return {
             "robots": _robots(url, site, view, self.now_s),
             "host": _host(url, live, view),
@@ -79,6 +81,7 @@ class _Facts(NamedTuple):
             "page": _page(page, self._rule(url, page, refresh, look, site)) if page else None,
             "refresh": refresh,
             "look": look,
+            "budget": budget_facts(url, page, site, said, view, self.now_s) if site else None,
             **reading_facts(page, site, view, self.folder, self.now_s),
             "held": held_facts(known.id, place["why"], view) if known and place and place["why"] else None,
             "spared": spared_facts(url, site, view) if page is None else None,

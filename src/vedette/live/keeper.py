@@ -124,6 +124,7 @@ class KeeperProcess:
         self._resolver.close()
         self._poll.close()
         self.keeper.refreshing.looking.keep(self.clock.now())
+        self.keeper.spending.keep(self.clock.now())
         self._write()
         self._keep_lessons()
         self._housekeeping.close()

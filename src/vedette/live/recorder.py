@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from vedette.edges.measures import crawl_in_full, search_numbers, sizes
@@ -47,6 +47,7 @@ class Sampler:
         self._folder, self._clock = settings.folder, settings.clock
         self._in_full = Sparing()  # what looks at every page
         self._requests: tuple[float, float] | None = None
+        self._spent: tuple[float, float] | None = None
 
     def sample(self) -> dict[str, float]:
         """What there is to say now."""
@@ -76,7 +77,20 @@ class Sampler:
         found = {name: numbers[key] for name, key in TOLD.items() if key in numbers}
         found |= {name: refreshing[key] for name, key in REFRESHING.items() if key in refreshing}
         found |= {name: looking[key] for name, key in LOOKING.items() if key in looking}
-        return found | self._pace(numbers.get("requests", 0.0))
+        return found | self._pace(numbers.get("requests", 0.0)) | self._budget(told)
+
+    def _budget(self, told: Mapping[str, object]) -> dict[str, float]:
+        """What was spent since the last time, by the clock of the web that is crawled, and what may be."""
+        numbers, now_s, before = _numbers_of(told.get("budget")), _numbers_of(told).get("now_s"), self._spent
+        if now_s is None or "fetches" not in numbers:
+            return {}
+        found = (
+            {"budget_per_s": numbers["per_s"], "budget_held_back": numbers["held_back"]} if "per_s" in numbers else {}
+        )
+        self._spent = now_s, numbers["fetches"]
+        if before is not None and before[0] < now_s and before[1] <= numbers["fetches"]:
+            found["budget_spent_per_s"] = (numbers["fetches"] - before[1]) / (now_s - before[0])
+        return found
 
     def _pace(self, requests: float) -> dict[str, float]:
         """Requests a second since the last time; a keeper that began anew counts from nought."""

@@ -17,6 +17,7 @@ from vedette.edges.record_view import RecordView, Totals
 from vedette.edges.state import read_state
 from vedette.errors import StoreError
 from vedette.learn.workload import Drift, Workload, learned_from
+from vedette.live.budget_watch import look_at_budget
 from vedette.live.commands import Call, Verb
 from vedette.live.discovery_watch import discovery_numbers, look_at_discovery
 from vedette.live.refresh_watch import GainSums, look_at_refresh
@@ -25,6 +26,7 @@ from vedette.live.sparing import Kept
 from vedette.live.supervisor import ask_keeper
 from vedette.refresh.policies.fixed import Fixed
 from vedette.ring.schedule import Schedule
+from vedette.web.console.budget_ports import BudgetTold
 from vedette.web.console.discovery_ports import Discovery
 from vedette.web.console.watch_ports import Crawl, HostLine, Hosts, Machine, Part, Refresh, Searched, Storage
 
@@ -59,6 +61,7 @@ class FolderWatch:
         self._refresh, self._gains = Kept[Refresh](SLOW_S), GainSums(folder)
         self._discovery = Kept[Discovery](SLOW_S)
         self._searched: dict[float, Kept[Searched]] = {}
+        self._budgets: dict[int, Kept[BudgetTold]] = {}
 
     def crawl(self) -> Crawl:
         """How the crawl stands; where no keeper answers, as the record last had it."""
@@ -75,6 +78,13 @@ class FolderWatch:
     def discovery(self) -> Discovery:
         """How finding new pages goes, whether or not a keeper runs."""
         return self._discovery.get(self._look_at_discovery)
+
+    def budget(self, days: int) -> BudgetTold:
+        """Where the fetch budget went, whether or not a keeper runs."""
+        if len(self._budgets) > MOST_KEPT:
+            self._budgets.clear()
+        kept = self._budgets.setdefault(days, Kept[BudgetTold](QUICK_S))
+        return kept.get(lambda: self._look_at_budget(days))
 
     def machine(self) -> Machine:
         """What is set now, by state and configuration; read anew each time, since whoever changed it looks at it."""
@@ -212,6 +222,15 @@ class FolderWatch:
             return look_at_discovery(self._folder, self._schedule(), self._clock.now())
         except StoreError:
             return Discovery()
+
+    def _look_at_budget(self, days: int) -> BudgetTold:
+        try:
+            with read_state(self._folder) as db:
+                rate = with_chosen(self._config, StateBook(db)).crawl.budget
+            per_s, written = rate.requests / rate.per_s, format_rate(rate)
+            return look_at_budget(self._folder, per_s, written, days, self._clock.now())
+        except StoreError:
+            return BudgetTold()
 
     def _schedule(self) -> Schedule:
         return Schedule(sources=Fixed(interval_s=self._config.crawl.source_interval_s))

@@ -11,7 +11,7 @@ __all__ = ["Asked", "told_of"]
 
 
 class Asked(NamedTuple):
-    """What the policy says of one page, for people; None where it does not say."""
+    """What the policy says of one page, for people; None where it does not say. ``worth`` is per unit of ``cost``."""
 
     policy: str
     reason: str
@@ -21,6 +21,7 @@ class Asked(NamedTuple):
     chance: float | None
     worth: float | None
     price: float | None
+    cost: float = 1.0
 
 
 def told_of(mind: Mind, made: Made, now_s: float, price: float | None) -> Asked:
@@ -38,4 +39,5 @@ def told_of(mind: Mind, made: Made, now_s: float, price: float | None) -> Asked:
         chance=float(chance[0]) if chance is not None else None,
         worth=float(worth[0]) if worth is not None else None,
         price=price,
+        cost=float(batch.cost[0]),
     )

@@ -22,6 +22,7 @@ import numpy as np
 from vedette.price import LASTING_D, Firsts, Returns
 from vedette.refresh.sections import site_of
 from vedette.ring.allowance import Bucket
+from vedette.ring.below_price import BelowPrice
 from vedette.ring.fetch_cost import FetchCost
 from vedette.ring.first_groups import groups_of_unseen
 from vedette.ring.kept import Rules
@@ -47,7 +48,7 @@ class FirstFetches:
         self._cost, self._costs = FetchCost(), COSTS
         self._floor = Bucket(1.0, 1.0)
         self._kept_s: float | None = None
-        self.held_back = 0
+        self.held = BelowPrice()
         self.rule(rules)
 
     def rule(self, rules: Rules) -> None:
@@ -65,12 +66,13 @@ class FirstFetches:
     def later_s(self, url: str, in_links: int, now_s: float, gain: float = nan) -> float | None:
         """When to look again at a URL that is not worth a fetch now; None where it is, and may be fetched."""
         price = self._price() if self._is_priced else None
-        if price is None or self.worth(url, in_links, gain) >= price:
+        worth = self.worth(url, in_links, gain) if price is not None else 0.0
+        if price is None or worth >= price or self._floor.room(now_s):
+            if price is not None and worth < price:
+                self._floor.take(now_s)
+            self.held.let_go(url)
             return None
-        if self._floor.room(now_s):
-            self._floor.take(now_s)
-            return None
-        self.held_back += 1
+        self.held.put(url, worth, price, now_s)
         return max(self._floor.ready_s, now_s + ASK_AGAIN_S)
 
     def ended(self, results: Sequence[Result]) -> None:

@@ -10,6 +10,8 @@ It alone decides and it alone writes. robots.txt is judged here, before an erran
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from vedette.discover.normalize import normalize
 from vedette.facts import Failure, Origin, Refusal
 from vedette.fetch.robots_state import RobotsSilent, RobotsState
@@ -34,6 +36,7 @@ from vedette.ring.refreshing import Refreshing
 from vedette.ring.results import Results
 from vedette.ring.robots_errands import RobotsErrands
 from vedette.ring.schedule import Schedule
+from vedette.ring.spending import Spending
 from vedette.ring.thrift import Thrift
 
 __all__ = ["Keeper"]
@@ -70,6 +73,7 @@ class Keeper:
         self.refreshing = Refreshing(rules, book, schedule.seed, schedule.witness)
         self._looks = Looks(self._hosts, urls, book, self.refreshing)
         self._finds = Finds(self._hosts, urls, self._chooser, self._looks, self._newness, self._fates, self.thrift)
+        self.spending = Spending(book, self._site_start, self.refreshing.looking.is_source)
         self._answers = Answers(self._hosts, urls, book, schedule, self.refreshing, copies, self.thrift, self.sited)
         self._results = Results(self._hosts, self._robots, self._fates, self._answers, self.thrift, self.tally)
 
@@ -111,6 +115,10 @@ class Keeper:
         """The URL in the spelling of the site that takes it; None where none does."""
         site = self._hosts.sites.site_of(url)
         return spelt(normalize(url, site), site, self.copies.learned) if site else None
+
+    def _site_start(self, url: str) -> str:
+        site = self._hosts.sites.site_of(url)
+        return site.start if site is not None else ""
 
     # 2 order
 
@@ -215,6 +223,7 @@ class Keeper:
     def taken_in(self, worker: int, report: Report) -> None:
         """A worker's report; what it says of hosts that it lost meanwhile is only heeded where it asks for rest."""
         self._keep_hosts([self._heard(news, worker) for news in report.hosts])
+        self.spending.expect(report.results)
         for errand in report.returned:
             self._returned(errand, worker)
         for result in report.results:
@@ -222,6 +231,8 @@ class Keeper:
         began_s = min((result.started_s for result in report.results), default=0.0)
         ended_s = max((result.ended_s for result in report.results), default=0.0)
         self._finds.named(self._answers.keep(worker), ended_s)
+        self.spending.ended(self._looks.new_of, ended_s)
+        self.firsts.held.keep_now_and_then(self.book, ended_s)
         if self.rules.recrawl:
             self._looks.ended(report.results, ended_s)
             self.firsts.ended(report.results)
@@ -255,6 +266,7 @@ class Keeper:
     def _result(self, result: Result, worker: int) -> None:
         host = self.hosts[result.errand.host]
         if self._ended_out(host, result.errand, worker):
+            self.spending.came(result, wished=result.errand.id in host.wishes)
             self._results.came(host, result, worker)
 
     def _ended_out(self, host: KeptHost, errand: Errand, worker: int) -> bool:
@@ -287,8 +299,14 @@ class Keeper:
     def gained(self, gains: Sequence[Gained], now_s: float, firsts: Sequence[Gained] = ()) -> None:
         """What fetches turned out to have brought to search; ``firsts`` is what first ones did."""
         self.refreshing.gained(gains, now_s)
+        self.spending.gained((*gains, *firsts))
         self.firsts.changed(gains, now_s)
         self.firsts.gained(firsts, now_s)
+
+    def first_worth(self, id_: int, url: str) -> float:
+        """What a first fetch of a URL is worth, per unit of cost."""
+        (named,) = self.urls.times_named(np.array([id_], np.uint32)).tolist()
+        return self.firsts.worth(url, named)
 
     # the operator
 

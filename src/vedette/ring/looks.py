@@ -48,6 +48,10 @@ class Looks:
         """These URLs were unknown until now."""
         self._new.update(one.source for one in fresh if one.source)
 
+    def new_of(self, url: str) -> int:
+        """How many URLs were unknown until the page at this one named them, in the report that is being read."""
+        return self._new[url]
+
     def ended(self, results: Sequence[Result], now_s: float) -> None:
         """All links of these results were named: learn from those that were looks, and say when to look again."""
         new, self._new = self._new, Counter()

@@ -37,7 +37,7 @@ __all__ = [
 COOKIE = "vedette_key"
 EVENTS = "/api/v1/events"
 CONSOLE = "/console"
-OF_OPERATORS = frozenset({"/api/v1/orders", "/api/v1/actions"})
+OF_OPERATORS = frozenset({"/api/v1/orders", "/api/v1/actions", "/api/v1/budget"})
 MOST_PROXIES = 16  # in a row before us
 # What a browser needs to show the sign-in page or an embedded box, what tells nothing of any page, and what the
 # owners of crawled sites look for.

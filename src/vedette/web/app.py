@@ -16,6 +16,7 @@ from vedette.config import Serve
 from vedette.web.access import Access, Refused
 from vedette.web.answers import error_answer, json_answer
 from vedette.web.api import api_routes
+from vedette.web.budget_api import budget_routes
 from vedette.web.console.chart_metrics import amounts_by_reason
 from vedette.web.console.herald_ports import NO_WATCHES
 from vedette.web.console.routes import ConsoleParts, console_routes
@@ -80,6 +81,7 @@ def make_app(  # noqa: PLR0913, PLR0917 - one for each thing that is served
             *new_routes(news, look, search.now_s),
             events_route(recorded),
             *write_routes(console.operator if console else None, (console.watches if console else NO_WATCHES).refusal),
+            *budget_routes(console.watch if console else None),
             *(push_routes(console.push) if console and console.push else ()),
             _description_route(description),
             reference_route(description, look),

@@ -6,6 +6,7 @@ whatever this allows, and compares every answer.
 
 from typing import Any
 
+from vedette.web.budget_api import BUDGET_EXAMPLES, budget_operations, budget_schemas
 from vedette.web.openapi_new import NEW_EXAMPLES, new_operations, new_schemas
 from vedette.web.openapi_orders import ORDER_EXAMPLES, order_operations, order_schemas
 from vedette.web.openapi_push import push_operations, push_schemas
@@ -70,6 +71,7 @@ _EXAMPLES: dict[str, Described] = {
     "Health": {"status": "ok", "pages": 812, "behind": ""},
     **NEW_EXAMPLES,
     **ORDER_EXAMPLES,
+    **BUDGET_EXAMPLES,
     "Error": {"error": {"code": "wrong_parameter", "message": "n is a whole number from 1 to 50.", "parameter": "n"}},
 }
 _STATUSES = {
@@ -104,6 +106,7 @@ def described(name: str, address: str, version: str) -> Described:
             **new_operations(_answer, _refusals),
             "/api/v1/events": {"post": _events()},
             **order_operations(_answer, _refusals),
+            **budget_operations(_answer, _refusals),
             **push_operations(_refusals),
             "/api/openapi.json": {"get": _itself()},
             "/opensearch.xml": {"get": _opensearch()},
@@ -280,6 +283,7 @@ def _schemas() -> Described:
         "Result": _result_schema(),
         **new_schemas(),
         **order_schemas(),
+        **budget_schemas(),
         **push_schemas(),
         "SuggestAnswer": _object(query={"type": "string"}, suggestions=_list({"type": "string"})),
         "SitesAnswer": _object(

@@ -8,9 +8,10 @@ import math
 from collections.abc import Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from vedette.web.console.budget_ports import BudgetTold
 from vedette.web.console.calibration import tenth_lines
 from vedette.web.console.watch_ports import Crawl, Tenth, Watch
 
@@ -19,14 +20,22 @@ __all__ = ["amounts_by_reason"]
 MOST_REASONS = 40
 LONGEST_REASON = 100
 OTHER = "other"
+Family = GaugeMetricFamily | CounterMetricFamily
 
 
 def amounts_by_reason(watch: Watch) -> bytes:
     """All of them as they stand now; it may take a moment."""
-    return told([*_of_crawl(watch.crawl()), _left_out(watch.left_out()), *_forecasts(watch.refresh().tenths)])
+    return told(
+        [
+            *_of_crawl(watch.crawl()),
+            _left_out(watch.left_out()),
+            *_forecasts(watch.refresh().tenths),
+            *_budget(watch.budget(1)),
+        ]
+    )
 
 
-def told(families: Iterable[GaugeMetricFamily]) -> bytes:
+def told(families: Iterable[Family]) -> bytes:
     """As text; a kind of which there is nothing is not named."""
     registry = CollectorRegistry()
     registry.register(_Held([family for family in families if family.samples]))
@@ -36,10 +45,10 @@ def told(families: Iterable[GaugeMetricFamily]) -> bytes:
 class _Held(Collector):
     """Numbers that were read off already."""
 
-    def __init__(self, families: list[GaugeMetricFamily]) -> None:
+    def __init__(self, families: list[Family]) -> None:
         self._families = families
 
-    def collect(self) -> Iterable[GaugeMetricFamily]:
+    def collect(self) -> Iterable[Family]:
         """All of them."""
         return self._families
 
@@ -68,6 +77,21 @@ def _forecasts(tenths: tuple[Tenth, ...]) -> Iterable[GaugeMetricFamily]:
         yield _by(
             name, f"{words}, by tenths of the chance in per cent", "chance", dict(zip(names, values, strict=True))
         )
+
+
+def _budget(told: BudgetTold) -> Iterable[CounterMetricFamily]:
+    """Where the budget went, of all time: what each kind of fetch took and brought."""
+    columns: dict[str, tuple[str, list[float]]] = {
+        "fetches": ("fetches", [line.fetches for line in told.ever]),
+        "seconds": ("seconds for which connections were held", [line.seconds for line in told.ever]),
+        "bytes": ("bytes that were sent", [line.bytes for line in told.ever]),
+        "gain": ("what they brought to search, where it was measured", [max(line.gain, 0.0) for line in told.ever]),
+    }
+    for name, (words, values) in columns.items():
+        family = CounterMetricFamily(f"vedette_budget_{name}", f"{words}, by what they were for", labels=["kind"])
+        for line, value in zip(told.ever, values, strict=True):
+            family.add_metric([line.name], value)
+        yield family
 
 
 def _by(name: str, words: str, label: str, counts: Mapping[str, float]) -> GaugeMetricFamily:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from vedette.facts import Refusal
+from vedette.web.console.budget_words import budget_facts
 from vedette.web.console.look_words import look_facts
 from vedette.web.console.refresh_words import Fact, refresh_facts
 from vedette.web.orders import Rule
@@ -190,12 +191,14 @@ def _fetch(told: Told) -> Iterator[Fact]:
 def _fetching_again(told: Told) -> Iterator[Fact]:
     page = told["page"]
     if page is None:
+        yield from budget_facts(told.get("budget") if told["known"] is not None else None)
         return
     due_s, now_s = page["due_s"], told["now_s"]
     if due_s is not None:
         yield Fact("Next due", "now" if due_s <= now_s else f"in {age(due_s - now_s)}", at_s=due_s)
     yield from refresh_facts(told["refresh"])
     yield from look_facts(told.get("look"))
+    yield from budget_facts(told.get("budget"))
     yield Fact("Rule", _cut(page["rule"]))
 
 

@@ -40,6 +40,7 @@ NAVIGATION = (
     Place("watches", "Watches", "/console/watches"),
     Place("sponsored", "Sponsored", "/console/sponsored"),
     Place("refresh", "Refresh", "/console/refresh"),
+    Place("budget", "Budget", "/console/budget"),
     Place("push", "Push", "/console/push"),
     Place("searches", "Searches", "/console/searches"),
     Place("ranking", "Ranking", "/console/ranking"),

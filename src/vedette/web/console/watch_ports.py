@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 from vedette.edges.record_view import QueryCount, Totals
 from vedette.edges.series import Measure
 from vedette.learn.workload import Drift, Rising
+from vedette.web.console.budget_ports import BudgetTold
 from vedette.web.console.discovery_ports import Discovery
 
 __all__ = [
@@ -172,6 +173,9 @@ class Watch(Protocol):
 
     def discovery(self) -> Discovery:
         """How finding new pages goes."""
+
+    def budget(self, days: int) -> BudgetTold:
+        """Where the fetch budget went in so many days, today among them."""
 
     def machine(self) -> Machine:
         """What is set now."""

@@ -16,6 +16,7 @@ from starlette.routing import Route
 from vedette.edges.url_list import Kind
 from vedette.facts import Failure
 from vedette.web.console.asking import asking_routes
+from vedette.web.console.budgeting import budgeting_routes
 from vedette.web.console.charts import bars
 from vedette.web.console.discovering import discovering_routes
 from vedette.web.console.listing import listed_at
@@ -72,6 +73,7 @@ def watching_routes(shell: Shell, watch: Watch, search: Search) -> list[Route]:
         series_route(shell, watch),
         *refreshing_routes(shell, watch),
         *discovering_routes(shell, watch),
+        *budgeting_routes(shell, watch),
         *asking_routes(shell, watch),
         *storing_routes(shell, watch),
     ]
