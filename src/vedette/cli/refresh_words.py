@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
+from vedette.web.console.first_words import first_facts
 from vedette.web.console.look_words import look_facts
 from vedette.web.console.refresh_words import Fact, refresh_facts
 from vedette.web.words import THIN
 
-__all__ = ["look_lines", "refresh_lines"]
+__all__ = ["first_lines", "look_lines", "refresh_lines"]
 
 # How a fact of the console begins in a line of the terminal.
 _BEGINS = {
@@ -20,6 +21,9 @@ _BEGINS = {
     "A look may bring": "A look    may bring ",
     "Looks so far": "Looks     so far: ",
     "Shows the same as": "Alike     shows the same as ",
+    "Expected gain": "Expected  gain: ",
+    "People search for": "Searched  ",
+    "Worth of a first fetch": "Worth     ",
 }
 
 
@@ -31,6 +35,11 @@ def refresh_lines(refresh: dict[str, Any] | None) -> Iterator[str]:
 def look_lines(look: dict[str, Any] | None) -> Iterator[str]:
     """The same of a page that is looked at for what it links to; nothing where it is not."""
     return _lines(look_facts(look))
+
+
+def first_lines(first: dict[str, Any] | None) -> Iterator[str]:
+    """The same of a URL that was not fetched yet; nothing where it was."""
+    return _lines(first_facts(first))
 
 
 def _lines(facts: Iterator[Fact]) -> Iterator[str]:

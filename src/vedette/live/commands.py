@@ -128,7 +128,9 @@ class Desk:
         id_ = int(self._state.urls.find([url])[0])
         wait, ready_s = self._keeper.wait_of(origin_of(url).host, now_s)
         place = self._standing(id_) if id_ else {}
-        return {"now_s": now_s, "id": id_, "host_wait": wait, "host_ready_s": ready_s, **place}
+        worth, price = self._keeper.first_worth(id_, url) if place.get("standing") == "waiting" else (None, None)
+        first: Reply = {"first_worth": worth, "price": price}
+        return {"now_s": now_s, "id": id_, "host_wait": wait, "host_ready_s": ready_s, **place, **first}
 
     def _standing(self, id_: int) -> Reply:
         standing = self._state.urls.standing(id_)

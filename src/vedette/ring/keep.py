@@ -443,6 +443,10 @@ class Keeper:
         host = self.hosts.get(name)
         return (standing.why(host, now_s), self._hosts.soonest_s(host)) if host else ("nothing to ask it for", now_s)
 
+    def first_worth(self, id_: int, url: str) -> tuple[float, float | None]:
+        """What a first fetch of a URL is worth now, and what it must be worth; None where nothing has a price."""
+        return self._chooser.first_worth(id_, url)
+
     # when things break
 
     def recall_host(self, name: str, ready_s: float, strain: int, trouble: str) -> None:
