@@ -152,7 +152,8 @@ def test_pictures_are_no_links() -> None:
 
 def test_trees_of_the_library_predict_as_the_library_does() -> None:
     """What was handed over as arrays says the same as the forest that it was read from."""
-    ensemble = pytest.importorskip("sklearn.ensemble", reason="scikit-learn is part of the extra lab")
+    from sklearn import ensemble
+
     from vedette.edges import trees
 
     rng = rng_for(1, "tests/trees")

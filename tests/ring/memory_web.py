@@ -20,6 +20,7 @@ from vedette.fetch.connect import Route, detour_for
 from vedette.refresh.policies.fixed import Fixed
 from vedette.ring.ask import Asker
 from vedette.ring.copies import Copies
+from vedette.ring.foresight import BLIND, Foresight
 from vedette.ring.keep import Keeper
 from vedette.ring.kept import Rules
 from vedette.ring.orders import Fetched, Orders, Place, Recall, Report, Result
@@ -155,6 +156,7 @@ class Drive:
         db: sqlite3.Connection | None = None,
         schedule: Schedule | None = None,
         hold_s: float = 20.0,
+        foresight: Foresight = BLIND,
     ) -> None:
         self.web, self.rules, self.room, self.now_s = web, rules, room, start_s
         self.db = db or _database()
@@ -162,7 +164,7 @@ class Drive:
         self.book = StateBook(self.db)
         schedule = schedule or Schedule(recrawl=rules.recrawl, sources=Fixed())
         copies = Copies(BandTable(None, self.urls.secret), self.book, self.urls)
-        self.keeper = Keeper(rules, self.urls, self.book, schedule, copies, workers)
+        self.keeper = Keeper(rules, self.urls, self.book, schedule, copies, workers, foresight)
         self.hold_s = hold_s
         self.log: list[Asked] = []
         self.looked_up: list[str] = []

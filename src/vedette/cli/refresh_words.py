@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from vedette.web.console.budget_words import budget_facts
+from vedette.web.console.first_words import first_facts
 from vedette.web.console.look_words import look_facts
 from vedette.web.console.refresh_words import Fact, refresh_facts
 from vedette.web.words import THIN
 
-__all__ = ["budget_lines", "look_lines", "refresh_lines"]
+__all__ = ["budget_lines", "first_lines", "look_lines", "refresh_lines"]
 
 # How a fact of the console begins in a line of the terminal.
 _BEGINS = {
@@ -22,8 +23,10 @@ _BEGINS = {
     "Looks so far": "Looks     so far: ",
     "Shows the same as": "Alike     shows the same as ",
     "Somebody watches": "Watched   is ",
+    "Expected gain": "Expected  gain: ",
+    "People search for": "Searched  ",
+    "Worth of a first fetch": "Worth     ",
     "The next fetch": "Kind      of the next fetch: ",
-    "Worth of it": "Worth     ",
     "Cost of it": "Cost      ",
     "Its site got": "Budget    its site got ",
 }
@@ -37,6 +40,11 @@ def refresh_lines(refresh: dict[str, Any] | None) -> Iterator[str]:
 def look_lines(look: dict[str, Any] | None) -> Iterator[str]:
     """The same of a page that is looked at for what it links to; nothing where it is not."""
     return _lines(look_facts(look))
+
+
+def first_lines(first: dict[str, Any] | None) -> Iterator[str]:
+    """The same of a URL that was not fetched yet; nothing where it was."""
+    return _lines(first_facts(first))
 
 
 def budget_lines(budget: dict[str, Any] | None) -> Iterator[str]:

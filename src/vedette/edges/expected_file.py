@@ -163,14 +163,14 @@ def _written_ns(path: Path) -> int:
 
 def _read_gains(path: Path) -> Narrow:
     with suppress(*UNREADABLE):
-        mapped = np.load(path, mmap_mode="r")
+        mapped = np.lib.format.open_memmap(path, mode="r")
         if mapped.dtype == np.float32 and mapped.ndim == 1:
             return np.asarray(mapped.view(np.ndarray))
     return np.zeros(0, np.float32)
 
 
 def _read_places(path: Path) -> Places | None:
-    with suppress(*UNREADABLE), np.load(path) as kept:
+    with suppress(*UNREADABLE), path.open("rb") as file, np.load(file) as kept:
         folder, of_folder, branch, of_branch = (kept[name] for name in Places._fields[:4])
         places = Places(folder, of_folder, branch, of_branch, float(kept["usual"]), kept["bounds"])
         is_sound = len(folder) == len(of_folder) and len(branch) == len(of_branch) and isfinite(places.usual)

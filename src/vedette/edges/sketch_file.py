@@ -48,7 +48,7 @@ def write_sketches(generation: Path, kept: KeptSketches) -> None:
 
 def read_sketches(generation: Path) -> KeptSketches | None:
     """Those of a generation; None where there are none that can be read."""
-    with suppress(*UNREADABLE), np.load(generation / FILE) as kept:
+    with suppress(*UNREADABLE), (generation / FILE).open("rb") as file, np.load(file) as kept:
         score, page = kept["score"].astype(np.float64), kept["page"].astype(np.int64)
         prints, lost, rates = kept["prints"], kept["lost"], kept["rates"]
         is_sound = score.ndim == 2 and score.shape == page.shape and score.shape[1] > FIRST

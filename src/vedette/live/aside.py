@@ -17,8 +17,8 @@ EARLIEST_S = 5.0
 class Aside:
     """A module that is run now and then, once at a time. What it was at is begun anew after a crash."""
 
-    def __init__(self, module: str) -> None:
-        self._module = module
+    def __init__(self, module: str, sparing_times: float = SPARING_TIMES) -> None:
+        self._module, self._sparing_times = module, sparing_times
         self._process: subprocess.Popen[bytes] | None = None
         self._next_s = 0.0
         self.began_s = 0.0
@@ -27,7 +27,7 @@ class Aside:
         """Whether it may be begun."""
         if self._process is not None and self._process.poll() is not None:
             self._process = None
-            self._next_s = now_s + max(SPARING_TIMES * (now_s - self.began_s), EARLIEST_S)
+            self._next_s = now_s + max(self._sparing_times * (now_s - self.began_s), EARLIEST_S)
         return self._process is None and now_s >= self._next_s
 
     def begin(self, now_s: float, *arguments: str) -> None:

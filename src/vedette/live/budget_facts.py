@@ -1,14 +1,11 @@
-"""What a fetch of a URL would be for, what it is worth and costs, and what its site got of the budget today."""
+"""What a fetch of a URL would be for, what it costs, and what its site got of the budget today."""
 
 from typing import Any
 
 from vedette.edges.state_view import StateView
 from vedette.facts import Site
 from vedette.live.budget_watch import site_today
-from vedette.ring.first_fetches import FirstFetches
-from vedette.ring.kept import Rules
 from vedette.ring.ports import PageRow
-from vedette.ring.purse import price_kept
 from vedette.ring.schedule import is_good, is_source
 
 __all__ = ["budget_facts"]
@@ -17,19 +14,13 @@ Told = dict[str, Any]
 
 
 def budget_facts(url: str, page: PageRow | None, site: Site, said: Told, view: StateView, now_s: float) -> Told:
-    """Plain values; ``said`` is what ``refresh`` and ``look`` say of the page, and what a keeper that runs does.
-
-    ``worth`` and ``cost`` are None where nobody says; worth is per ordinary fetch that it costs. Where no keeper runs,
-    an unseen URL is taken for one that one page links to.
-    """
+    """Plain values; ``said`` is what ``refresh`` and ``look`` say of the page. ``cost`` is None where nobody says."""
     own, everything = site_today(view.book, site.start, now_s)
     kind = _kind(url, page, is_looked_at=said["look"] is not None)
     refresh = said["refresh"] if kind == "refresh" else None
     return {
         "kind": kind,
-        "worth": refresh["worth"] if refresh else _first_worth(url, said["live"], view) if kind == "first" else None,
         "cost": refresh["cost"] if refresh else None,
-        "price": price_kept(view.book),
         "site_today": int(own),
         "all_today": int(everything),
         "site_share": site.share,
@@ -42,8 +33,3 @@ def _kind(url: str, page: PageRow | None, *, is_looked_at: bool) -> str:
     if not is_good(page.status):
         return "gone"
     return "look" if is_looked_at or is_source(url, page.kind) else "refresh"
-
-
-def _first_worth(url: str, live: Told | None, view: StateView) -> float:
-    told = live.get("first_worth") if live else None
-    return float(told) if told is not None else FirstFetches(Rules(), view.book, lambda: None).worth(url, 1)

@@ -130,9 +130,9 @@ class Desk:
         id_ = int(self._state.urls.find([url])[0])
         wait, ready_s = self._keeper.wait_of(origin_of(url).host, now_s)
         place = {**self._standing(id_), "source": self._source(id_, now_s)} if id_ else {}
-        if place.get("standing") == "waiting":
-            place["first_worth"] = self._keeper.first_worth(id_, url)
-        return {"now_s": now_s, "id": id_, "host_wait": wait, "host_ready_s": ready_s, **place}
+        worth, price = self._keeper.first_worth(id_, url) if place.get("standing") == "waiting" else (None, None)
+        first: Reply = {"first_worth": worth, "price": price}
+        return {"now_s": now_s, "id": id_, "host_wait": wait, "host_ready_s": ready_s, **place, **first}
 
     def _source(self, id_: int, now_s: float) -> Reply | None:
         """What is believed of a source at this moment, on disk minutes later; None where it is none."""

@@ -19,6 +19,7 @@ from vedette.facts import Site, origin_of
 from vedette.fetch import robots_state
 from vedette.live.budget_facts import budget_facts
 from vedette.live.commands import Call
+from vedette.live.first_facts import first_facts
 from vedette.live.look_facts import look_facts
 from vedette.live.page_facts import held_facts, reading_facts, spared_facts
 from vedette.live.refresh_facts import refresh_facts
@@ -73,7 +74,7 @@ class _Facts(NamedTuple):
         refresh = refresh_facts(page.id, site, view, self.now_s) if page else None
         source = live.get("source") if live else None
         look = look_facts(page.id, view, self.schedule, self.now_s, source) if page else None
-        said = {"refresh": refresh, "look": look, "live": live}
+        said = {"refresh": refresh, "look": look}
         return {
             "robots": _robots(url, site, view, self.now_s),
             "host": _host(url, live, view),
@@ -82,11 +83,18 @@ class _Facts(NamedTuple):
             "refresh": refresh,
             "look": look,
             "budget": budget_facts(url, page, site, said, view, self.now_s) if site else None,
+            "first": self._first(url, known, page),
             **reading_facts(page, site, view, self.folder, self.now_s),
             "held": held_facts(known.id, place["why"], view) if known and place and place["why"] else None,
             "spared": spared_facts(url, site, view) if page is None else None,
             "hidden": [rule._asdict() for rule in view.book.search_rules() if _hides(rule, url)],
         }
+
+    def _first(self, url: str, known: UrlRow | None, page: PageRow | None) -> Told | None:
+        """What a first fetch would bring; nothing where there was one, or it is not known."""
+        if known is None or page is not None:
+            return None
+        return first_facts(known.id, url, known.depth, self.folder, self.live)
 
     def _rule(self, url: str, page: PageRow, refresh: Told | None, look: Told | None, site: Site | None) -> str:
         """What says when the page is due: a promise, a look for new links, a judgement of its changes, or a pace."""

@@ -57,6 +57,7 @@ MOST_TOLD = 1_000  # needy queries that are named to people
 PAID_SHARE = 0.05
 GROWN, OLD_S, EMPTY_S = 1.5, 3600.0, 60.0
 LOOK_EVERY_S = 2.0
+SPARING_TIMES = 5.0  # it is paid for otherwise, so it need not rest for long
 SEED = 1
 WELL = 0.85  # the score of a page for a word by which it is called
 
@@ -67,7 +68,7 @@ class Impacting:
     def __init__(
         self, folder: Path, clock: Clock, *, is_on: bool, spent: Callable[[], float] = time.process_time
     ) -> None:
-        self._aside = Aside("vedette.live.impact")
+        self._aside = Aside("vedette.live.impact", SPARING_TIMES)
         self._folder, self._clock, self._is_on, self._spent = folder, clock, is_on, spent
         self._changes, self._spent_s, self._look_s = -1, spent(), 0.0
 

@@ -323,6 +323,12 @@ class Chooser:
         (named,) = self._urls.times_named(np.array([leased.id], np.uint32)).tolist()
         return self._firsts.later_s(leased.url, named, now_s, self._foreseeing.gain(leased))
 
+    def first_worth(self, id_: int, url: str) -> tuple[float, float | None]:
+        """What a first fetch of a URL is worth now, and the price of the moment; None where there is none."""
+        (named,) = self._urls.times_named(np.array([id_], np.uint32)).tolist()
+        gain = self._foreseeing.gain(Leased(id_, 0, url, 0, 1.0))
+        return self._firsts.worth(url, named, gain), self._firsts.price
+
     def _hold(self, host: KeptHost, worker: int, now_s: float) -> None:
         """What is not worth a fetch yet is refused for now, and found again when it is."""
         held, self._held = self._held, []

@@ -63,9 +63,14 @@ class FirstFetches:
         worth = float(self._firsts.foreseen(np.array([gain]), [groups_of_unseen(url, in_links)])[0])
         return worth * LASTING_D / float(self._costs.expected([(site_of(url),)])[0])
 
+    @property
+    def price(self) -> float | None:
+        """What a first fetch must be worth; None where nothing has a price."""
+        return self._price() if self._is_priced else None
+
     def later_s(self, url: str, in_links: int, now_s: float, gain: float = nan) -> float | None:
         """When to look again at a URL that is not worth a fetch now; None where it is, and may be fetched."""
-        price = self._price() if self._is_priced else None
+        price = self.price
         worth = self.worth(url, in_links, gain) if price is not None else 0.0
         if price is None or worth >= price or self._floor.room(now_s):
             if price is not None and worth < price:

@@ -10,8 +10,6 @@ It alone decides and it alone writes. robots.txt is judged here, before an erran
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from vedette.discover.normalize import normalize
 from vedette.facts import Failure, Origin, Refusal
 from vedette.fetch.robots_state import RobotsSilent, RobotsState
@@ -303,11 +301,6 @@ class Keeper:
         self.firsts.changed(gains, now_s)
         self.firsts.gained(firsts, now_s)
 
-    def first_worth(self, id_: int, url: str) -> float:
-        """What a first fetch of a URL is worth, per unit of cost."""
-        (named,) = self.urls.times_named(np.array([id_], np.uint32)).tolist()
-        return self.firsts.worth(url, named)
-
     # the operator
 
     def host_of_wish(self, id_: int) -> str | None:
@@ -354,6 +347,10 @@ class Keeper:
         """Why a host is not being asked for more, and when it may be asked."""
         host = self.hosts.get(name)
         return (standing.why(host, now_s), self._hosts.soonest_s(host)) if host else ("nothing to ask it for", now_s)
+
+    def first_worth(self, id_: int, url: str) -> tuple[float, float | None]:
+        """What a first fetch of a URL is worth now, and what it must be worth; None where nothing has a price."""
+        return self._chooser.first_worth(id_, url)
 
     # when things break
 

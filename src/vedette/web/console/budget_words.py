@@ -1,4 +1,4 @@
-"""What a fetch of a URL would be for and what it is worth (``live.budget_facts``) in words, for both faces."""
+"""What a fetch of a URL would be for (``live.budget_facts``) in words, for both faces."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,29 +18,19 @@ _KINDS = {
 
 
 def budget_facts(budget: dict[str, Any] | None) -> Iterator[Fact]:
-    """Which kind of fetch it would be, its worth, cost and price, and what its site got today.
+    """Which kind of fetch it would be, its cost, and what its site got today; its worth stands with what it may bring.
 
-    >>> told = {"kind": "first", "worth": 540.0, "cost": None, "price": 700.0}
+    >>> told = {"kind": "first", "cost": None}
     >>> told |= {"site_today": 12, "all_today": 48, "site_share": 0.2}
     >>> [fact.words.replace("\N{NARROW NO-BREAK SPACE}", " ") for fact in budget_facts(told)]
-    ['a first fetch', '540; the price is 700, so it waits', '12 of 48 fetches today, 25 %; its share is 20 %']
+    ['a first fetch', '12 of 48 fetches today, 25 %; its share is 20 %']
     """
     if budget is None:
         return
     yield Fact("The next fetch", _KINDS[budget["kind"]])
-    # What a refresh is worth stands with what is said of changes.
-    if budget["kind"] == "first":
-        yield Fact("Worth of it", _first(budget))
     if budget["cost"] is not None:
         yield Fact("Cost of it", f"{worth(budget['cost'])} ordinary fetches, by its size and how long its host takes")
     yield Fact("Its site got", _site(budget))
-
-
-def _first(budget: dict[str, Any]) -> str:
-    if budget["price"] is None:
-        return f"{worth(budget['worth'])}; there is no price yet"
-    waits = "so it waits" if budget["worth"] < budget["price"] else "so it is worth it"
-    return f"{worth(budget['worth'])}; the price is {worth(budget['price'])}, {waits}"
 
 
 def _site(budget: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from vedette.facts import Refusal
 from vedette.web.console.budget_words import budget_facts
+from vedette.web.console.first_words import first_facts
 from vedette.web.console.look_words import look_facts
 from vedette.web.console.refresh_words import Fact, refresh_facts
 from vedette.web.orders import Rule
@@ -150,6 +151,8 @@ def _queue(told: Told) -> Iterator[Fact]:
     if known["why"]:
         yield Fact("Why", _cut(known["why"]), at_s=known["ended_s"])
     yield from _thrift(told)
+    if known["standing"] in {"waiting", "leased"}:
+        yield from first_facts(told.get("first"))
 
 
 def _standing(told: Told) -> str:

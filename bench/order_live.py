@@ -1,0 +1,136 @@
+"""How soon does a live crawl have what people search for: by impact, breadth first, or by in-links?
+
+The real program crawls a made web on loopback, with queries of which it was told before (``vedette queries import``).
+First everything is crawled once. Queries are drawn from titles of those pages, with frequencies by Zipf's law, and the
+impact of a page is how often it is among the first ten results of a search there. Then each order begins anew, and the
+server's log says when it asked for what: the figure is the share of all impact that the first so many requests had.
+Learning is part of the run, aside, while pages come. The last line is one JSON object.
+
+    python bench/order_live.py [--world WORLD] [--delay SECONDS] [--queries N] [--seed N] [--orders NAMES]
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from vedette.decide import rng_for
+from vedette.edges.generations import Generations
+from vedette.edges.page_table import PageTable
+from vedette.edges.tantivy_index import open_reader
+from vedette.lab.access_log import read_log
+from vedette.lab.worlds.made.server import start_server
+from vedette.live.impact_sketches import asker, brought_up_to_date, wanted_of
+from vedette.order.impact.sketches import FIRST
+from vedette.words import spaced
+
+SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
+LONGEST_S = 1800
+MOST = 100_000
+
+
+def crawled(folder: Path, world: str, order: str, delay: str, queries: Path | None, most: int) -> list[str]:
+    """Crawl a web in an order, up to so many pages; the URLs in the order in which they were asked for first."""
+    folder.mkdir(parents=True)
+    log = folder / "access.log"
+    with start_server(world, log_path=log) as web:
+        (folder / "hosts.txt").write_text("\n".join(web.connect_to_lines()))
+        (folder / "vedette.toml").write_text(
+            f'[crawl]\ndelay = "{delay}"\naddress_delay = "0s"\norder = "{order}"\ntimeout = "2s"\n'
+        )
+        sites = [f"http://{name}/" for name in web.hosts]
+        common = ["--data", str(folder / "data")]
+        command = [sys.executable, "-m", "vedette", "crawl", *sites, "--connect-to", f"@{folder / 'hosts.txt'}"]
+        command += ["--allow-private", "--config", str(folder / "vedette.toml"), "--json", *common]
+        if queries is not None:
+            subprocess.run([*command, "--pages", "1"], check=True, stdout=subprocess.DEVNULL, timeout=LONGEST_S)
+            told = [sys.executable, "-m", "vedette", "queries", "import", str(queries), *common]
+            subprocess.run(told, check=True, stdout=subprocess.DEVNULL, timeout=LONGEST_S)
+        subprocess.run([*command, "--pages", str(most)], check=False, stdout=subprocess.DEVNULL, timeout=LONGEST_S)
+    asked = (entry.url for entry in read_log(log)[1] if entry.target != "/robots.txt")
+    return list(dict.fromkeys(asked))
+
+
+def drawn(folder: Path, count: int, seed: int) -> dict[str, int]:
+    """Queries of two words of a title, with how often each is asked."""
+    rng = rng_for(seed, "bench/order_live")
+    table = PageTable(_generation(folder))
+    titles = [(table.stored(id_) or _NOTHING).title for id_ in table.indexed.tolist()]
+    words = [[word for word in spaced(title).decode().split() if len(word) > 3] for title in titles]
+    some = [each for each in words if len(each) > 1]
+    found: dict[str, int] = {}
+    while len(found) < count:
+        title = some[int(rng.integers(len(some)))]
+        at = int(rng.integers(len(title) - 1))
+        found.setdefault(" ".join(title[at : at + 2]), 1 + 10 * count // (1 + len(found)))
+    return found
+
+
+def impacts(folder: Path, queries: Mapping[str, int]) -> dict[str, float]:
+    """How often each page is among the first results, by URL."""
+    generation = _generation(folder)
+    table = PageTable(generation)
+    shares = np.array(list(queries.values()), np.float64)
+    texts, wanted = wanted_of(list(queries), shares / shares.sum(), None, len(table.indexed))
+    ask = asker(open_reader(generation / "tantivy"))
+    sketches = brought_up_to_date(None, texts, wanted, table, np.zeros(0, np.int64), 0, ask).sketches
+    found: dict[str, float] = {}
+    for query, page in zip(*np.nonzero(sketches.page[:, :FIRST] >= 0), strict=True):
+        url = (table.stored(int(sketches.page[query, page])) or _NOTHING).url
+        found[url] = found.get(url, 0.0) + float(wanted.frequency[query])
+    return found
+
+
+class _Nothing:
+    title = url = ""
+
+
+_NOTHING = _Nothing()
+
+
+def _generation(folder: Path) -> Path:
+    generation = Generations(folder / "data").current()
+    assert generation is not None, "it was crawled"
+    return generation
+
+
+def main() -> None:
+    """Crawl, draw, crawl again, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--world", default="made:small:3:calm")
+    parser.add_argument("--delay", default="2s")
+    parser.add_argument("--queries", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--orders", default="impact,breadth,inlinks")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        every = crawled(folder / "all", options.world, "breadth", "0s", None, MOST)
+        queries = drawn(folder / "all", options.queries, options.seed)
+        (folder / "queries.tsv").write_text("".join(f"{words}\t{times}\n" for words, times in queries.items()))
+        impact = impacts(folder / "all", queries)
+        print(f"{len(every)} URLs, {len(impact)} of them among the first results of {len(queries)} queries")
+        print(f"{'order':<10}" + "".join(f"{share:>8.0%}" for share in SHARES))
+        told: dict[str, list[float]] = {}
+        for order in options.orders.split(","):
+            asked = crawled(
+                folder / order,
+                options.world,
+                order,
+                options.delay,
+                folder / "queries.tsv",
+                int(SHARES[-1] * len(every)),
+            )
+            gained = np.cumsum([impact.get(url, 0.0) for url in asked]) / max(sum(impact.values()), 1e-9)
+            told[order] = [round(float(gained[min(int(share * len(every)), len(gained)) - 1]), 3) for share in SHARES]
+            print(f"{order:<10}" + "".join(f"{each:>8.3f}" for each in told[order]), flush=True)
+    print(json.dumps({"urls": len(every), "shares": SHARES, "captured": told}))
+
+
+if __name__ == "__main__":
+    main()
