@@ -162,6 +162,29 @@ def test_what_is_rare_is_not_forgotten() -> None:
     assert mean[0] > 1.5 * mean[1]
 
 
+def test_a_dull_source_that_becomes_the_best_is_found() -> None:
+    """For a month it shows nothing, and then more than all others: it gets a look, and from then on most of them."""
+    site = Site([0] * 4)
+    later: list[int] = []
+    for step in range(360):
+        picks = site.picks(1, step * DAY_S / 4)
+        rates = [4, 3, 2, 40 if step >= 120 else 0]
+        site.look({at: stream(at * 10**6, step, rates[at], 2) for at in picks}, step * DAY_S / 4)
+        later += picks if step >= 300 else []
+    assert later.count(3) > len(later) / 2
+
+
+def test_looks_to_learn_are_few() -> None:
+    """Where nothing ever changes, nine in ten looks and more go to what brings something."""
+    site = Site([0] * 40)
+    dull = 0
+    for step in range(400):
+        picks = site.picks(2, step * HOUR_S)
+        site.look({at: stream(at * 10**6, step, 5 if at < 4 else 0, 3) for at in picks}, step * HOUR_S)
+        dull += sum(at >= 4 for at in picks) if step >= 200 else 0
+    assert dull < 2 * 200 / 10
+
+
 def test_same_seed_same_picks() -> None:
     """Nothing but what is handed in counts."""
     one, other = (steady([1, 2, 3], [4, 8, 2], 6) for _ in range(2))

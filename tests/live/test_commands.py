@@ -22,11 +22,13 @@ from vedette.live.settings import LiveSettings, rules_for, schedule_for
 from vedette.live.writing import written
 from vedette.ring.copies import Copies
 from vedette.ring.keep import Keeper
+from vedette.ring.looking import Looked
 from vedette.ring.orders import Errand, Fetched, HostNews, Report
 from vedette.ring.ports import Fate, Gained
 from vedette.web.orders import (
     AddRules,
     AddSite,
+    AddWatch,
     ImportSites,
     Order,
     PauseSite,
@@ -36,6 +38,7 @@ from vedette.web.orders import (
     SetSite,
     Undo,
 )
+from vedette.web.watch_text import watch_of
 
 HOME = "http://127.0.0.1/"
 HOST = "127.0.0.1"
@@ -450,3 +453,21 @@ def test_a_page_is_explained_with_rate_worth_price_and_gain(bench: Bench) -> Non
     assert told["page"]["rule"].startswith("expected-gain")
     assert source["refresh"] is None
     assert source["page"]["rule"].startswith("its time has come")
+
+
+def test_a_source_is_explained_as_the_keeper_sees_it_now(bench: Bench) -> None:
+    """With looks that were not written down yet, and with what a watch that was just made does to it."""
+    bench.crawled(*pages("a"))
+    bench.order(AddWatch(watch_of("w", HOST, "", "", "")))
+    home = dict(bench.state.book.pages())[HOME]
+    for hour in (1, 2):
+        look = Looked(home.id, home.host, ok=True, is_list=True, again=True, links=[90 + hour], new=1)
+        bench.keeper.refreshing.looking.came([look], home.fetched_s + 100.0 * hour)
+    bench.now_s += 300.0
+    bench.state.commit()
+    told, kept = (
+        explained(HOME, bench.settings.folder, schedule_for(bench.settings), ask, bench.now_s)["look"]
+        for ask in (lambda call: bench.desk.answer(call, bench.now_s), lambda _: None)
+    )
+    assert (told["looks"], told["found"], told["watched"]) == (2, 2, 1.0)
+    assert kept["looks"] < 2

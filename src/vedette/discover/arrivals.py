@@ -21,9 +21,10 @@ from vedette.decide import Floats, Ints
 from vedette.discover.lifetimes import Awaited, corrected, with_new
 from vedette.discover.looked import Sources
 from vedette.discover.places import latest_yields
+from vedette.discover.rates import Rates, chance_of_change, changed, mixed
 from vedette.discover.rhythm import HOUR_S, LONGEST_H, WEEK, Rhythm, hours_within
 
-__all__ = ["LIVES_H", "Arrivals", "Rates", "chance_up", "swell_of"]
+__all__ = ["LIVES_H", "Arrivals", "chance_up", "swell_of"]
 
 # Hours for which links stay, in four kinds: what is other at every look, teasers, news, and what is left standing.
 LIVES_H: Floats = np.array([0.5, 3.0, 20.0, 128.0])
@@ -39,24 +40,6 @@ HALF_LIFE_S, HALF_LIFE_LINKS = 60 * 86_400.0, 50.0
 UNSEEN_S = 60 * 86_400.0
 # A source that failed once is mostly back within the hour; one that failed again, after some three times as long.
 FIRST_FAILURE_S, LINGERING, LEAST_WAIT_S = 0.3 * HOUR_S, 3.0, 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """Gamma posteriors of rates, a row each and a column for each kind of life: mean = shape / rate."""
-
-    shape: Floats
-    rate: Floats
-
-    @property
-    def mean(self) -> Floats:
-        """Links an hour."""
-        return self.shape / self.rate
-
-    @property
-    def variance(self) -> Floats:
-        """Of what is believed, not of what comes."""
-        return self.shape / self.rate**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,22 +103,41 @@ class Arrivals:
         """From when on links have gathered: the last look, or long ago."""
         return np.maximum(self.looked_s[place], now - UNSEEN_S)
 
-    def rates(self, place: Ints) -> Rates:
-        """What is believed of the rate of each kind, leaning on the host, and that on everybody."""
+    def rates(self, place: Ints, now: float) -> Rates:
+        """What is believed of the rate of each kind now: it may have become another source since the last look."""
+        usual = self._usual(place)
+        return mixed(self._own(place, usual), usual, self._drifted(place, now))
+
+    def own_rates(self, place: Ints) -> Rates:
+        """What looks say of the rate of each kind, leaning on what is usual."""
+        return self._own(place, self._usual(place))
+
+    def _own(self, place: Ints, usual: Rates) -> Rates:
+        return Rates(self.links[place] + usual.shape, self.hours[place] + usual.rate)
+
+    def _drifted(self, place: Ints, now: float) -> Floats:
+        return chance_of_change(now - self.looked_s[place])
+
+    def _usual(self, place: Ints) -> Rates:
+        """What would be believed of sources without a look: they lean on the host, and that on everybody."""
         every = (self.links.sum(axis=0) + USUAL) / (self.hours.sum(axis=0) + 1.0)
         hosts = int(self.host.max(initial=-1)) + 1
         came, in_h = (_by_host(self.host, each, hosts) for each in (self.links, self.hours))
         usual = ((came + every * HOST_CONFIDENCE_H) / (in_h + HOST_CONFIDENCE_H))[self.host[place]]
-        return Rates(self.links[place] + CONFIDENCE, self.hours[place] + CONFIDENCE / usual)
+        return Rates(np.full(usual.shape, CONFIDENCE), CONFIDENCE / usual)
 
     def learned(self, batch: Sources, rows: Ints, gathered: Floats, now: float) -> "Arrivals":
         """After looks at these rows, none of them their first, where so much had ``gathered``."""
         place, yields, awaited = batch.place[rows], latest_yields(batch)[rows], self.awaited.reaching(len(self))
-        rates = self.rates(place).mean
+        usual = self._usual(place)
+        own, drifted = self._own(place, usual), self._drifted(place, now)
+        rates = mixed(own, usual, drifted).mean
         part = rates * gathered
         expected = part.sum(axis=1)
         since_s = self.looked_s[place]
         fading = 0.5 ** np.minimum((now - since_s) / HALF_LIFE_S, expected / HALF_LIFE_LINKS)[:, None]
+        foretold, unforeseen = ((each.mean * gathered).sum(axis=1) for each in (own, usual))
+        fading *= 1.0 - changed(yields, foretold, unforeseen, drifted)[:, None]
         links, hours = self.links.copy(), self.hours.copy()
         awaited, better = corrected(awaited, batch, rows, since_s, now, LIVES_H)
         came = yields[:, None] * part / np.maximum(expected, 1e-12)[:, None]

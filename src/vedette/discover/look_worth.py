@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.decide import Floats
-from vedette.discover.arrivals import LIVES_H, Rates, chance_up
+from vedette.discover.arrivals import LIVES_H, chance_up
 from vedette.discover.gathered import Belief, gathered
 from vedette.discover.looked import Sources
+from vedette.discover.rates import Rates
 
 __all__ = ["PATIENCE_H", "SOONEST_S", "Pace", "due", "hoped", "index", "pace", "rates", "urgency", "worth"]
 
@@ -52,7 +53,7 @@ def urgency(amount: Floats, patience_h: float = PATIENCE_H) -> Floats:
 def worth(state: Belief, options: Sources, now: float) -> Floats:
     """The new pages that a look at each source is expected to bring now, each source taken on its own."""
     state = state.covering(options)
-    expected: Floats = (state.arrivals.rates(options.place).mean * gathered(state, options.place, now)).sum(axis=1)
+    expected: Floats = (state.arrivals.rates(options.place, now).mean * gathered(state, options.place, now)).sum(axis=1)
     return expected * _answering(state, options, now)
 
 
@@ -60,7 +61,7 @@ def index(state: Belief, options: Sources, now: float, optimism: float = 0.0) ->
     """The pages that are lost, or late, if each source is not looked at now; with some optimism about unknown ones."""
     state = state.covering(options)
     lost = urgency(gathered(state, options.place, now))
-    return hoped(state.arrivals.rates(options.place), lost, optimism) * _answering(state, options, now)
+    return hoped(state.arrivals.rates(options.place, now), lost, optimism) * _answering(state, options, now)
 
 
 def hoped(rates: Rates, amount: Floats, optimism: float) -> Floats:
@@ -98,7 +99,7 @@ def due(
 
 def rates(state: Belief, options: Sources) -> Pace:
     """New links an hour at each source, for people."""
-    believed = state.covering(options).arrivals.rates(options.place)
+    believed = state.covering(options).arrivals.own_rates(options.place)
     mean = believed.mean.sum(axis=1)
     # A Gamma of the same mean and variance, and the cube root that makes a Gamma nearly normal (Wilson and Hilferty).
     shape = mean**2 / np.maximum(believed.variance.sum(axis=1), 1e-300)

@@ -3,9 +3,10 @@
 import numpy as np
 
 from vedette.decide import Floats, Ints
-from vedette.discover.arrivals import LIVES_H, Rates
+from vedette.discover.arrivals import LIVES_H
 from vedette.discover.gathered import Belief
 from vedette.discover.look_worth import hoped
+from vedette.discover.rates import Rates
 from vedette.discover.rhythm import HOUR_S
 
 __all__ = ["Picking"]
@@ -14,9 +15,11 @@ __all__ = ["Picking"]
 class Picking:
     """Greedy choice among candidates: gains only fall, and only those of relatives of what was taken."""
 
-    def __init__(self, belief: Belief, place: Ints, lost: Floats, chance: Floats, optimism: float, now: float) -> None:
-        self._rates = belief.arrivals.rates(place)
-        self._lost, self._chance, self._optimism = lost.copy(), chance, optimism
+    def __init__(
+        self, belief: Belief, place: Ints, lost: Floats, chance: Floats, lesson: Floats, optimism: float, now: float
+    ) -> None:
+        self._rates = belief.arrivals.rates(place, now)
+        self._lost, self._chance, self._lesson, self._optimism = lost.copy(), chance, lesson, optimism
         self._age_h = (now - belief.arrivals.since_s(place, now)) / HOUR_S
         row_of = np.full(len(belief.arrivals), -1, np.int64)
         row_of[place] = np.arange(len(place))
@@ -42,7 +45,7 @@ class Picking:
 
     def _gain(self, rows: Ints) -> Floats:
         rates = Rates(self._rates.shape[rows], self._rates.rate[rows])
-        return hoped(rates, self._lost[rows], self._optimism) * self._chance[rows]
+        return hoped(rates, self._lost[rows], self._optimism) * self._chance[rows] + self._lesson[rows]
 
     def _take(self, best: int) -> Ints:
         """What the best one shows is no more to be had elsewhere, as far as it came since the last look at it."""

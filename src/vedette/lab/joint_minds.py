@@ -62,7 +62,7 @@ class Looker:
         """
         arrivals = self._state.arrivals
         late = urgency(gathered(self._state, pages, now_s), np.inf) * LIVES_H / DAY_H
-        waited: Floats = (arrivals.rates(pages).mean * late).sum(axis=1)
+        waited: Floats = (arrivals.rates(pages, now_s).mean * late).sum(axis=1)
         return waited * chance_up(arrivals.down_s[pages], arrivals.looked_s[pages], now_s)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from vedette.decide import Floats, Ints, Picks
 from vedette.discover.arrivals import chance_up
+from vedette.discover.exploring import to_learn
 from vedette.discover.gathered import Belief, gathered
 from vedette.discover.look_worth import PATIENCE_H, hoped, index, urgency, worth
 from vedette.discover.looked import Sources
@@ -29,6 +30,7 @@ class Accrual:
     T the time in which as much gathers at an even pace. W is not what a look would bring now, but that less what it
     would bring anyway a little later: links that stay for days can wait, those that go within hours cannot. It is
     the index of Whittle for sources that fill up. A link found after ``patience`` counts 1 / e of one found at once.
+    What was dull may have become the best since (``rates``), so a few looks are made to learn (``exploring``).
 
     When one is chosen, what it shows is taken from its relatives before the next is chosen (greedy, as GREEDY does).
     Looks that are worth less than ``price`` by then are not made, however many are left.
@@ -77,8 +79,10 @@ class Accrual:
         arrivals, place = state.arrivals, options.place
         lost = urgency(gathered(state, place, now), self.patience_h)
         chance = chance_up(arrivals.down_s[place], options.last_look_s, now)
-        rows = _most(hoped(arrivals.rates(place), lost, self.optimism) * chance, CANDIDATES * k + LEAST_CANDIDATES)
-        picking = Picking(state, place[rows], lost[rows], chance[rows], self.optimism, now)
+        lesson = to_learn(options, k, now) * chance
+        hope = hoped(arrivals.rates(place, now), lost, self.optimism) * chance + lesson
+        rows = _most(hope, CANDIDATES * k + LEAST_CANDIDATES)
+        picking = Picking(state, place[rows], lost[rows], chance[rows], lesson[rows], self.optimism, now)
         chosen = rows[picking.best(k, self.price)]
         return Picks(chosen, np.ones(len(chosen)))
 
