@@ -34,8 +34,7 @@ class LinearRates(ByScore):
     Useful for: ads that come and go while their features stay. Not useful for: ads that differ from others of their
     phrase and advertiser, of which it learns nothing; thousands of phrases, as it solves a system of that size.
 
-    Reference: Pandey08, section 6.8.4 (rates that depend on each other); the bonus is that of linear bandits (Li, Chu,
-    Langford and Schapire 2010).
+    Reference: Li, Chu, Langford and Schapire 2010 (linear bandits).
     """
 
     name: str = "linear"
