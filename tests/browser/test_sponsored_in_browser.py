@@ -5,9 +5,10 @@ import time
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import APIResponse, Browser, BrowserContext, Page, expect
 from tests.browser.browsing import violations
 from tests.search_runs import SmallWeb, Up, page, small_web, up
 from tests.tree_runs import patiently
@@ -31,6 +32,7 @@ PAGES = {
 }
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 WIDTHS = (390, 1280)
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 PATIENCE_S = 60.0
 
 
@@ -141,17 +143,58 @@ def test_from_approval_to_a_charged_click(run: Up, person: Page, console: Page) 
     assert [one.reason for one in data.refused(showings(run)[0].day)] == [Objection.DUPLICATE.value]
 
 
+def test_an_ad_is_made_in_the_console_and_edited_by_its_advertiser(run: Up, console: Page) -> None:
+    """By forms, in light and dark; then with his key over the API, after which it waits again; others' are not his."""
+    console.goto(f"{run.address}/console/sponsored")
+    console.click("text=New advertiser")
+    console.fill("#name", "bob")
+    console.click("main button:has-text('Save')")
+    console.fill("#name", "bobs")
+    console.fill("#budget", "2.00")
+    console.click("main button:has-text('Save')")
+    expect(console.locator("[role=status]").first).to_contain_text('Added the campaign "bobs"')
+    console.goto(f"{run.address}/console/sponsored/ad?campaign=bobs")
+    for name, value in {"title": "Sail", "text": "Tomorrow", "bid": "0.20", "url": "http://10.0.0.1/"}.items():
+        console.fill(f"#{name}", value)
+    console.fill("#exact", "sailing boat")
+    console.click("main button:has-text('Submit')")
+    expect(console.locator("#url-wrong")).to_contain_text("private address")
+    for scheme in SCHEMES:
+        console.emulate_media(color_scheme=scheme)
+        looked_at(console, f"form-{scheme}", run.folder)
+    console.fill("#url", f"{SHOP}fly")
+    console.click("main button:has-text('Submit')")
+    expect(console.locator("[role=status]").first).to_contain_text('Submitted the ad 2, "Sail"')
+    for scheme in SCHEMES:
+        console.emulate_media(color_scheme=scheme)
+        looked_at(console, f"charts-{scheme}", run.folder)
+    ordered(run, JudgeAd(2, "approved"))
+    key = re.search(r"vk_\S+", run.vedette("keys", "create", "bobkey"))
+    assert key is not None
+    run.vedette("sponsor", "advertiser", "bob", "--key", "bobkey")
+
+    def sent(order: dict[str, object]) -> APIResponse:
+        headers = {"authorization": f"Bearer {key[0]}"}
+        return console.context.request.post(f"{run.address}/api/v1/sponsored/orders", headers=headers, data=order)
+
+    assert sent({"order": "edit_ad", "ad": 2, "bid": "0.30"}).json()["ad"] == 2
+    assert not sent({"order": "revoke_ad", "ad": 1}).ok
+    console.reload()
+    expect(console.locator("main")).to_contain_text("1 ad waits to be approved")
+    assert sent({"order": "revoke_ad", "ad": 2}).ok
+
+
 def test_hostile_input_is_refused_with_reasons(run: Up, person: Page, console: Page) -> None:
     """Forged tokens lead nowhere, script in an ad is text, and nobody is led to a private address."""
     ordered(run, JudgeAd(1, "revoked"))
     bad = AdRow(0, "spring", HOSTILE, HOSTILE, f"{SHOP}fly", (("broad", "zeppelin"),), (), "0.40")
     ordered(run, KeepAd(bad))
-    ordered(run, JudgeAd(2, "approved"))
+    ordered(run, JudgeAd(3, "approved"))
     advertised(person, run, HOSTILE)
     looked_at(person, "hostile", run.folder)
     forged = str(person.locator(".sponsored a").get_attribute("href"))[:-1] + "~"
-    ordered(run, KeepAd(bad._replace(id=2, url=f"{run.address}/console")))
-    ordered(run, JudgeAd(2, "approved"))
+    ordered(run, KeepAd(bad._replace(id=3, url=f"{run.address}/console")))
+    ordered(run, JudgeAd(3, "approved"))
     time.sleep(1.2)  # servers look at the market every second
     person.locator(".sponsored a").click()
     expect(person.locator("main")).to_contain_text("127.0.0.1 is a private address")

@@ -20,6 +20,7 @@ from vedette.serve.sponsor.policies.bmix_et import BmixEt
 from vedette.serve.sponsor.policies.bmix_t import BmixT
 from vedette.serve.sponsor.policies.bpol import Bpol
 from vedette.serve.sponsor.policies.greedy import Greedy
+from vedette.serve.sponsor.policies.linear import LinearRates
 from vedette.serve.sponsor.policies.msvv import Msvv
 from vedette.serve.sponsor.policies.two_level import TwoLevel
 
@@ -29,8 +30,8 @@ ONE = ads(1, bid=[250], asked=[100], shown=[20], clicked=[3], remaining=[500], b
 
 def test_all_the_named_policies_are_there() -> None:
     """Each published name is found."""
-    named = {"greedy", "msvv", "mix", "bmix", "bmix-e", "bmix-t", "bmix-et", "bpol", "two-level", "believed"}
-    assert named == set(POLICIES)
+    printed = {"greedy", "msvv", "mix", "bmix", "bmix-e", "bmix-t", "bmix-et", "bpol", "two-level", "linear"}
+    assert printed | {"believed", "paced"} == set(POLICIES)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -103,6 +104,24 @@ def test_two_levels_learn_from_the_cluster() -> None:
     )
     first = TwoLevel().choose((), options, 1, 0.0, rng_for(1, "c")).rows[0]
     assert options.cluster[first] == 0
+
+
+def test_features_stand_for_ads_that_share_them() -> None:
+    """A new ad of a phrase and an advertiser who are clicked is worth more than one of those who are not."""
+    seen = ads(
+        6,
+        phrase=[0, 0, 1, 1, 0, 1],
+        advertiser=[0, 1, 0, 1, 0, 1],
+        shown=[900, 900, 900, 900, 0, 0],
+        clicked=[180, 90, 90, 9, 0, 0],
+    )
+    policy = LinearRates(exploration=0.0)
+    told = policy.told(policy.observe(policy.start(None), seen, 0.0))
+    score = policy.score(told, seen)
+    assert score[4] == pytest.approx(score[0])
+    assert score[5] == pytest.approx(score[3])
+    assert score[0] > score[1] > score[3]
+    assert (LinearRates().score(told, seen) > score).all()
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=7), st.integers(0, 8), st.integers(0, 99))
