@@ -39,7 +39,12 @@ def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
 def _add_payers(inner: "argparse._SubParsersAction[Parser]") -> None:
     who = _verb(inner, "advertiser", "somebody may have campaigns; or another key for one who may")
     who.add_argument("name", metavar="NAME", help="by which he is known")
-    who.add_argument("--key", metavar="KEY", default="", help="the name of the key that may read his reports")
+    who.add_argument(
+        "--key",
+        metavar="KEY",
+        default="",
+        help="the name of the key with which he reads his reports and orders what is his",
+    )
     campaign = _verb(inner, "campaign", "make a campaign, or change its budget and days")
     campaign.add_argument("name", metavar="NAME", help="by which it is known")
     campaign.add_argument("--advertiser", metavar="NAME", required=True, help="whose it is")
