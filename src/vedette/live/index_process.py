@@ -40,7 +40,7 @@ def run_indexer(settings: LiveSettings) -> int:
         return 1
     ranking, renewal = Ranking(), Renewal(settings.folder, settings.clock)
     curving = Curving(settings.folder, settings.clock)
-    learning = Learning(settings.folder, settings.clock, is_on=settings.config.serve.learn)
+    learning = Learning(settings.folder, settings.clock, configured=settings.config.serve.learn)
     try:
         while not stopping:
             if generations.current() != indexer.builder.generation:
