@@ -243,10 +243,8 @@ def _popular(known: Reputation, ids: list[int]) -> Reputation:
     likes = dict(zip(known.page.tolist(), known.likes.tolist(), strict=True))
     many = np.array([likes.get(id_, 0.0) for id_ in ids])
     worth = known.general * (many + 0.5) / (float(known.likes.mean()) + 0.5)
-    none = np.zeros(0)
-    pairs = {"pair": np.zeros(0, np.int64), "pair_mean": none, "pair_likes": none, "pair_looks": none}
-    page = np.array(ids, np.int64)
-    return known._replace(page=page, likes=many, looks=many, mean=worth, **pairs)
+    no_pairs = known._replace(pair=known.pair[:0])
+    return no_pairs._replace(page=np.array(ids, np.int64), likes=many, looks=many, mean=worth)
 
 
 def _cpu_ms() -> float:

@@ -43,6 +43,7 @@ def test_a_setting_is_changed_told_and_given_back(folder: Path, capsys: pytest.C
         (("refresh.policy", "none"), "write one of"),
         (("crawl.budget", "lots"), "number of requests"),
         (("store.data", "x"), "next start"),
+        (("serve.learn", "perhaps"), "true or false"),
         (("crawl.budget",), "say a value"),
         (("crawl.budget", "1/s", "--as-configured"), "say a value"),
         (("crawl.budget", "--as-configured"), "nothing would change"),

@@ -13,14 +13,17 @@ from vedette.edges.generations import Generations
 from vedette.edges.page_table import PageFacts, TableWriter
 from vedette.edges.record_book import RecordBook
 from vedette.edges.slate_log import SlateLog
+from vedette.edges.state import hold, open_state
 from vedette.learn.guarding import Guarded
 from vedette.learn.record import Event, Record, SlateRecord
 from vedette.live.learning import Learning, learn
 from vedette.live.ranking_told import keep_told, read_told, status_words
 from vedette.live.reputation_file import FILE, ReputationFile
+from vedette.live.setting_orders import carry_out_setting, learns
 from vedette.ring.learned_order import group_number
 from vedette.serve.rank.reordering import POLICY, UNPROVEN
 from vedette.web.console.rank_ports import RankingTold
+from vedette.web.orders import SetMachine
 
 PAGES = {page: 0.03 * page for page in range(1, 11)}
 FACTS = PageFacts(3, 0, 120, -5, nan, 10.0, 20.0, 2, 0.0, "public", "en", "html")
@@ -136,17 +139,40 @@ def test_groups_are_compared_over_the_same_hours(tmp_path: Path, generation: Pat
 
 
 def test_switched_off_is_off(tmp_path: Path, generation: Path) -> None:
-    """What was learned is not used any more, and that is told; a guard that holds is not forgotten."""
+    """What was learned is not used any more, and that is told; a guard is let go, with the evidence that it had."""
     (generation / FILE).touch()
     keep_told(generation.parent, RankingTold(guard=Guarded(9.0, 0.0, "so")))
-    learning = Learning(tmp_path, start_clock(NOW_S, 1.0), is_on=False)
+    learning = Learning(tmp_path, start_clock(NOW_S, 1.0), configured=False)
     learning.step(generation, 100.0)
     learning.close()
     assert not (generation / FILE).exists()
     told = read_told(generation.parent)
     assert told is not None
     assert "switched off" in status_words(told, 5.0)
-    assert told.guard.holds(5.0)
+    assert not told.guard.holds(5.0)
+    assert told.guard.since_s >= NOW_S
+
+
+def test_an_order_switches_it_off_and_on_while_it_runs(tmp_path: Path, generation: Path) -> None:
+    """What the operator chose goes before what is configured, within seconds; given back, the file holds again."""
+    folder = tmp_path / "data"
+    (generation / FILE).touch()
+    with hold(folder):
+        state = open_state(folder, "here", NOW_S)
+        learning = Learning(folder, start_clock(NOW_S, 1.0), configured=True)
+        try:
+            learning.step(generation, 100.0)
+            assert (generation / FILE).exists()
+            carry_out_setting(SetMachine({"serve.learn": "false"}), state)
+            state.commit()
+            assert not learns(state.book, configured=True)
+            learning.step(generation, 110.0)
+            assert not (generation / FILE).exists()
+            carry_out_setting(SetMachine({"serve.learn": None}), state)
+            assert learns(state.book, configured=True)
+        finally:
+            learning.close()
+            state.close(clean=True)
 
 
 @pytest.mark.parametrize("damage", [b"", b"PK no archive", b"\0" * 500])

@@ -40,7 +40,8 @@ def test_chances_are_those_that_come_about() -> None:
     own = np.array([9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.5, 3.0, 2.5, 2.0, 1.5, 1.0])
     tried = np.array([0.0, 0.0, 0.0, 8.5, 0.0, 8.5, 8.5, 0.0, 6.5, 6.5, 0.0, 6.5])
     draws = 20_000
-    stood, told = Counter[tuple[int, int]](), {}
+    stood = Counter[tuple[int, int]]()
+    told: dict[tuple[int, int], float] = {}
     rng = np.random.default_rng(1)
     for _ in range(draws):
         found = dealt(own, tried, np.full(12, 99.0), Seats(2, 4, 1.0), rng)

@@ -9,6 +9,8 @@ from tests.web.small_search import NOW_S, SmallSearch
 from vedette.learn.guarding import Arm, Guarded
 from vedette.web.console.rank_ports import Promoted, RankingTold
 from vedette.web.console.ranking import verdict
+from vedette.web.console.watch_ports import Machine
+from vedette.web.orders import SetMachine
 from vedette.web.words import THIN
 
 GOOD = Promoted("https://docs.example.org/new", NOW_S - 7200, 40, 12, 9.0, 21.0, 0.41)
@@ -61,7 +63,6 @@ def test_a_guard_that_holds_is_said_first(monkeypatch: pytest.MonkeyPatch) -> No
     [
         (None, "Nobody has opened a result yet"),
         (RankingTold(searches=9, clicks=4), "too little to learn from"),
-        (TOLD._replace(is_on=False), "switched off"),
         (TOLD._replace(promoted=()), "None so far"),
     ],
 )
@@ -73,6 +74,30 @@ def test_what_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch, told: Rankin
 def test_a_search_that_knows_nothing_of_it_has_a_page() -> None:
     """The page is there wherever the console is."""
     assert signed_in().client.get("/console/ranking").status_code == 200
+
+
+def test_learning_is_switched_here() -> None:
+    """Off, on, and as configured; each is an order, and the page says how it stands."""
+    console = signed_in()
+    assert "Switch learning off" in console.client.get("/console/ranking").text
+    console.post("/console/ranking/set", learn="off")
+    assert console.operator.orders[-1] == SetMachine({"serve.learn": "false"})
+    console.watch.machine_now = Machine("expected-gain", "0", ("serve.learn",), learn=False)
+    text = console.client.get("/console/ranking").text
+    assert "Learning from clicks is switched off, here" in text
+    console.post("/console/ranking/set", learn="on")
+    assert console.operator.orders[-1] == SetMachine({"serve.learn": "true"})
+    console.post("/console/ranking/set", learn="configured")
+    assert console.operator.orders[-1] == SetMachine({"serve.learn": None})
+
+
+def test_what_is_no_switch_does_nothing() -> None:
+    """The page comes again and says so."""
+    console = signed_in()
+    before = len(console.operator.orders)
+    answer = console.post("/console/ranking/set", learn="perhaps")
+    assert (answer.status_code, len(console.operator.orders)) == (422, before)
+    assert "Say whether the order is to learn from clicks" in answer.text
 
 
 def test_nobody_else_sees_it() -> None:

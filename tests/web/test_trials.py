@@ -52,11 +52,9 @@ def test_the_first_place_is_the_operators() -> None:
     assert Trials(most=2, first_place=True).audience(MARK).first == 1
 
 
-def test_programs_try_nothing_and_off_is_off() -> None:
-    """Who may be no person teaches nothing; where learning is off nobody gets anything learned."""
+def test_programs_try_nothing() -> None:
+    """Who may be no person teaches nothing."""
     assert Trials(most=2).audience(MARK, "says it is a program").unproven == 0
-    assert not Trials(most=2, is_on=False).audience(MARK).is_learned
-    assert not Trials(most=2, is_on=False).audience("").is_learned
 
 
 def test_the_record_says_what_ranked() -> None:

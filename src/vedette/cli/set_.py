@@ -11,20 +11,21 @@ if TYPE_CHECKING:
 __all__ = ["add"]
 
 DESCRIPTION = """\
-Change a setting of the machine without a restart: crawl.budget or refresh.policy. What is
-set here holds at once and before what vedette.toml says, until it is given back to the
-file. Without NAME it says what holds. It is logged, and the console can undo it.
+Change a setting of the machine without a restart: crawl.budget, refresh.policy or
+serve.learn. What is set here holds at once and before what vedette.toml says, until it is
+given back to the file. Without NAME it says what holds. It is logged, and the console can undo it.
 
   vedette set refresh.policy nutch
   vedette set crawl.budget 50000/d
   vedette set crawl.budget --as-configured
+  vedette set serve.learn false
 """
 
 
 def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
     """The verb and its options."""
     parser = verbs.add_parser("set", help="change a setting while it runs", description=DESCRIPTION)
-    parser.add_argument("name", metavar="NAME", nargs="?", help="crawl.budget or refresh.policy")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="crawl.budget, refresh.policy or serve.learn")
     parser.add_argument("value", metavar="VALUE", nargs="?", help="as in vedette.toml, without quotes")
     parser.add_argument("--as-configured", action="store_true", help="let the file's value hold again")
     add_folder(parser)

@@ -30,6 +30,7 @@ def _tell(options: argparse.Namespace) -> int:
     with open_view(folder_of(options)) as view:
         chosen, config = chosen_settings(view.book), with_chosen(_configured(options), view.book)
     held = {"crawl.budget": format_rate(config.crawl.budget), "refresh.policy": config.refresh.policy}
+    held["serve.learn"] = "true" if config.serve.learn else "false"
     if options.json:
         print(json.dumps({"settings": held, "chosen": sorted(chosen)}))
         return 0

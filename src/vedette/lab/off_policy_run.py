@@ -2,10 +2,11 @@
 
     clicks:FILE[+MODEL]
 
-Visitors click as a model says (``position``, ``cascade`` or ``dbn``, the usual one) that was fitted to the later half of
-a recorded log. They search as that half did, and meet an order with lots: the shown one, but one search in five has any
-of its ten results put first. The other order puts that result first which a position model, fitted to the earlier half,
-finds most attractive. What that would bring is estimated from the log of the first order alone, and then it is tried.
+Visitors click as a model says (``position``, ``cascade`` or ``dbn``, the usual one) that was fitted to the later half
+of a recorded log. They search as that half did, and meet an order with lots: the shown one, but one search in five has
+any of its ten results put first. The other order puts that result first which a position model, fitted to the earlier
+half, finds most attractive. What that would bring is estimated from the log of the first order alone, and then it is
+tried.
 
 A search has succeeded where one of the first three results was opened. The model of the doubly robust estimate is the
 position model of the earlier half, so under other visitors it is wrong.

@@ -41,7 +41,7 @@ def run_indexer(settings: LiveSettings) -> int:
         return 1
     ranking, renewal = Ranking(), Renewal(settings.folder, settings.clock)
     curving = Curving(settings.folder, settings.clock)
-    learning = Learning(settings.folder, settings.clock, is_on=settings.config.serve.learn)
+    learning = Learning(settings.folder, settings.clock, configured=settings.config.serve.learn)
     impacting = Impacting(settings.folder, settings.clock, is_on=settings.config.crawl.order == "impact")
     try:
         while not stopping:

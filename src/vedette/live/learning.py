@@ -15,11 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from vedette.decide import Floats
+from vedette.edges.book import StateBook
 from vedette.edges.clock import Clock, read_clock
 from vedette.edges.generations import Generations
 from vedette.edges.page_table import PageTable
 from vedette.edges.record import RECORD
 from vedette.edges.seen_view import latest_slates, undoubted_events
+from vedette.edges.state import read_state
 from vedette.errors import StoreError
 from vedette.learn.guarding import Guarded, Z, judged, measured
 from vedette.learn.impressions import DAY_S, Bools, Impressions, joined
@@ -27,6 +29,7 @@ from vedette.learn.reputations import Taught, taught_by
 from vedette.live.aside import Aside, give_way
 from vedette.live.ranking_told import MOST_PROMOTED, keep_told, read_told
 from vedette.live.reputation_file import drop_reputation, keep_reputation
+from vedette.live.setting_orders import learns
 from vedette.ring.learned_order import group_number
 from vedette.serve.rank.promote.candidates import Candidates, Crowd
 from vedette.serve.rank.promote.prospect import Prospect
@@ -40,28 +43,32 @@ LEARNED_S = 90 * DAY_S
 MOST_SLATES = 50_000
 # It is done again after so long where people searched, whatever the clock of the world says.
 EVERY_S = 30.0
+ASK_EVERY_S = 2.0  # whether it is switched off
+OFF = -1  # where else the time of the last record is
 LIST = 100  # pages on the list that a young page is thought to stand on
 
 
 class Learning:
-    """When to learn, and the process that does."""
+    """When to learn, and the process that does. ``configured`` holds where the operator chose nothing else since."""
 
-    def __init__(self, folder: Path, clock: Clock, *, is_on: bool) -> None:
+    def __init__(self, folder: Path, clock: Clock, *, configured: bool) -> None:
         self._aside = Aside("vedette.live.learning")
-        self._folder, self._clock, self._is_on = folder, clock, is_on
+        self._folder, self._clock, self._configured = folder, clock, configured
         self._was: tuple[str, int] = ("", 0)
-        self._next_s = 0.0
+        self._next_s = self._asked_s = 0.0
 
     def step(self, generation: Path, now_s: float) -> None:
-        """Begin where it is time: people searched since, or another generation serves."""
+        """Begin where it is time: people searched since, or another generation serves; or end it."""
         # It is asked for each time: what a run took is known by when it was first seen to have ended.
         is_free = self._aside.is_free(now_s)
+        if now_s >= self._asked_s:
+            self._asked_s = now_s + ASK_EVERY_S
+            if not self._is_on():
+                self._switch_off(generation)
+                self._next_s = self._asked_s
         if not is_free or now_s < self._next_s:
             return
         self._next_s = now_s + EVERY_S
-        if not self._is_on:
-            self._switch_off(generation)
-            return
         now = (generation.name, _written_ns(self._folder))
         if now != self._was:
             self._was = now
@@ -71,13 +78,20 @@ class Learning:
         """What it was at is begun anew next time."""
         self._aside.close()
 
+    def _is_on(self) -> bool:
+        with suppress(StoreError), read_state(self._folder) as db:
+            return learns(StateBook(db), configured=self._configured)
+        return self._configured
+
     def _switch_off(self, generation: Path) -> None:
-        """What was learned before is not used; nothing else is forgotten."""
-        if self._was != (generation.name, 0):
-            self._was = (generation.name, 0)
+        """What was learned before is not used. A guard is let go: who switches it on again wants it to be tried."""
+        off = (generation.name, OFF)
+        if self._was != off:
+            self._was = off
+            self._aside.close()  # it might leave one that was just learned
             drop_reputation(generation)
             before = read_told(generation.parent) or RankingTold()
-            keep_told(generation.parent, before._replace(is_on=False))
+            keep_told(generation.parent, before._replace(is_on=False, guard=Guarded(since_s=self._clock.now())))
 
 
 def _written_ns(folder: Path) -> int:

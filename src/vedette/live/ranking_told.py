@@ -50,6 +50,7 @@ def status_words(told: RankingTold | None, now_s: float) -> str:
     if told.guard.holds(now_s):
         return f"by relevance alone, as a guard holds: {told.guard.why}"
     if not told.is_learned:
-        return f"by relevance: {told.clicks} clicks are too few to learn from"
+        clicks = "1 click is" if told.clicks == 1 else f"{told.clicks} clicks are"
+        return f"by relevance: {clicks} too few to learn from"
     share = told.tried / max(told.results, 1)
     return f"by relevance and {told.clicks} clicks; {share:.1%} of what was shown was there to be tried"

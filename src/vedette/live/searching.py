@@ -25,6 +25,7 @@ from vedette.index.retrieval import All, OneOf, Term
 from vedette.index.retrieval import Any as AnyOf
 from vedette.live.counting import counted
 from vedette.live.ranking_told import read_told
+from vedette.live.setting_orders import learns
 from vedette.live.shelf import LiveShelf
 from vedette.ring.concealment import nearest
 from vedette.ring.search import Searcher
@@ -73,11 +74,12 @@ _PLACE = (
 class FolderSearch:
     """A ``web.ports.Search`` over one data folder."""
 
-    def __init__(self, folder: Path, clock: Clock, *, demo: bool = False) -> None:
+    def __init__(self, folder: Path, clock: Clock, *, demo: bool = False, learn: bool = True) -> None:
         self._folder = folder
         self._clock = clock
         self._started_s = clock.now()
         self._demo = demo
+        self._learn, self._learns = learn, learn
         self._generations = Generations(folder)
         self._shelf: LiveShelf | None = None
         self._searcher: Searcher | None = None
@@ -224,7 +226,7 @@ class FolderSearch:
             self._searcher = None
         self._shelf.refresh()
         if self._shelf.learned.look() or self._searcher is None:
-            self._searcher = Searcher(self._shelf, self._rules, self._shelf.learned.reputation)
+            self._searcher = self._search_by(self._shelf)
 
     def _see_state(self) -> None:
         if not (self._folder / "state.db").exists():
@@ -236,11 +238,16 @@ class FolderSearch:
                 self._keys = book.reader_keys()
                 rows = book.search_rules()
                 rules = rules_of(rows)._replace(favoured=self._favours(rows, db))
+                is_learning = learns(book, configured=self._learn)
         except StoreError:  # it is just being made; what is at hand stays
             return
-        if rules != self._rules and self._shelf is not None:
-            self._rules = rules
-            self._searcher = Searcher(self._shelf, rules, self._shelf.learned.reputation)
+        if (rules, is_learning) != (self._rules, self._learns) and self._shelf is not None:
+            self._rules, self._learns = rules, is_learning
+            self._searcher = self._search_by(self._shelf)
+
+    def _search_by(self, shelf: LiveShelf) -> Searcher:
+        """By the operator's rules, and by what was learned where that is wanted."""
+        return Searcher(shelf, self._rules, shelf.learned.reputation if self._learns else None)
 
     def _favours(self, rows: Sequence[RuleRow], db: sqlite3.Connection) -> Mapping[int, float]:
         """Hosts that the operator raised or lowered, by number; there may be many, so that is done now and then."""

@@ -30,7 +30,7 @@ def run_server(settings: LiveSettings) -> int:
     """The life of the server process; it ends when it is told to."""
     assert settings.listener is not None
     serve, folder = settings.config.serve, settings.folder
-    search = FolderSearch(folder, settings.clock, demo=settings.demo)
+    search = FolderSearch(folder, settings.clock, demo=settings.demo, learn=settings.config.serve.learn)
     look = Look(
         name=serve.name,
         address=serve.address,

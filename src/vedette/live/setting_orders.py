@@ -12,9 +12,9 @@ from vedette.edges.state import State
 from vedette.errors import ConfigError, UsageError
 from vedette.web.orders import Order, SetMachine
 
-__all__ = ["SETTABLE", "carry_out_setting", "chosen_settings", "with_chosen"]
+__all__ = ["SETTABLE", "carry_out_setting", "chosen_settings", "learns", "with_chosen"]
 
-SETTABLE = ("crawl.budget", "refresh.policy")
+SETTABLE = ("crawl.budget", "refresh.policy", "serve.learn")
 CHOSEN = "settings chosen"
 
 
@@ -37,11 +37,17 @@ def with_chosen(config: Config, book: StateBook) -> Config:
     return config
 
 
+def learns(book: StateBook, *, configured: bool) -> bool:
+    """Whether the order of results learns from clicks, as it holds."""
+    return {"true": True, "false": False}.get(chosen_settings(book).get("serve.learn", ""), configured)
+
+
 def carry_out_setting(order: SetMachine, state: State) -> tuple[str, tuple[Order, ...]]:
     """Keep what was chosen; what was done, in one line, and the order that takes it back."""
     before = chosen_settings(state.book)
     if others := [name for name in order.changes if name not in SETTABLE]:
-        raise UsageError(f"{others[0]} holds from the next start on; at once change {' and '.join(SETTABLE)}")
+        listed = f"{', '.join(SETTABLE[:-1])} and {SETTABLE[-1]}"
+        raise UsageError(f"{others[0]} holds from the next start on; at once change {listed}")
     typed = {name: value for name, value in order.changes.items() if value is not None}
     override(Config(), typed)
     after = {name: value for name, value in before.items() if name not in order.changes} | typed

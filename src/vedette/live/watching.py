@@ -94,7 +94,7 @@ class FolderWatch:
                 config, chosen = with_chosen(self._config, book), chosen_settings(book)
         except StoreError:
             config, chosen = self._config, {}
-        return Machine(config.refresh.policy, format_rate(config.crawl.budget), tuple(chosen))
+        return Machine(config.refresh.policy, format_rate(config.crawl.budget), tuple(chosen), config.serve.learn)
 
     def gains(self, since_s: float) -> list[tuple[float, float]]:
         """What fetches of known pages brought, over some minutes each."""

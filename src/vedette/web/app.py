@@ -69,7 +69,7 @@ def make_app(  # noqa: PLR0913, PLR0917 - one for each thing that is served
     rules = Rules(access, Limits(clock), metrics, search.sites, look)
     description = described(look.name, look.address, __version__)
     market = console.market if console else None
-    trials = Trials(serve.unproven, serve.first_place, serve.learn)
+    trials = Trials(serve.unproven, serve.first_place)
     if market:
         description = with_market(description)
     app = Starlette(

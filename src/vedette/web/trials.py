@@ -25,7 +25,6 @@ class Trials:
 
     most: int = 0
     first_place: bool = False
-    is_on: bool = True
     _shown: dict[str, int] = field(default_factory=dict, init=False)
 
     def audience(self, mark: str, doubt: str = "") -> Audience:
@@ -34,8 +33,6 @@ class Trials:
         >>> Trials(most=2).audience("0123456789abcdef").unproven, Trials(most=2).audience("").unproven
         (2, 0)
         """
-        if not self.is_on:
-            return Audience(is_learned=False)
         if not mark:
             return ANYBODY
         number = int(mark, 16)

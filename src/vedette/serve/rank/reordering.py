@@ -9,7 +9,8 @@ hardly answers the query is no use to anybody, however little is known of it.
 Seats are few, so what a view teaches counts in proportion to the best that a view of any of these results teaches: who
 was never seen goes before who was tried already, and the bound holds for the best. Unproven is who owes the place to
 that. Candidates are taken for equal where they are worth about the same, and lots decide among equals: so each gets its
-turn, and the record has propensities to learn from. Who gets no seat stands by quality like everybody (``trial_seats``).
+turn, and the record has propensities to learn from. Who gets no seat stands by quality, like everybody else
+(``trial_seats``).
 """
 
 from typing import NamedTuple

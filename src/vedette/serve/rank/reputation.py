@@ -8,8 +8,8 @@ from vedette.decide import Floats, Ints
 
 __all__ = ["Believed", "Reputation", "pair_key", "pair_keys"]
 
-# However often a page was looked at elsewhere, for another query that counts as so many looks at most: as much as in what
-# is believed of the pair (half of ``learn.quality.PAGE_WEIGHT``).
+# However often a page was looked at elsewhere, for another query that counts as so many looks at most: as much as in
+# what is believed of the pair (half of ``learn.quality.PAGE_WEIGHT``).
 ELSEWHERE = 2.5
 _MIX = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
@@ -18,9 +18,9 @@ _MASK = (1 << 64) - 1
 class Believed(NamedTuple):
     """Of some pages for one query: expected quality, and faded likes and looks of the page anywhere.
 
-    ``here_likes`` and ``here_looks`` are what is known of the page for this query: those of the query, and what was seen
-    elsewhere as far as it says something here. ``general`` is what is expected of any page, ``views_per_day`` how often
-    results of this query are looked at.
+    ``here_likes`` and ``here_looks`` are what is known of the page for this query: those of the query, and what was
+    seen elsewhere as far as it says something here. ``general`` is what is expected of any page, ``views_per_day`` how
+    often results of this query are looked at.
     """
 
     mean: Floats

@@ -1,7 +1,7 @@
 """The console's page on ranking that learns: what is tried, what became of it, and whether it does any good."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,17 +10,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from vedette.errors import UsageError, VedetteError
 from vedette.learn.guarding import FEWEST_PEOPLE, Arm
 from vedette.web.console.explain import explained_at
 from vedette.web.console.rank_ports import Promoted, RankingTold
 from vedette.web.console.refresh_said import per_cent
 from vedette.web.console.shell import Shell
 from vedette.web.console.tables import Column, Table
+from vedette.web.console.watch_ports import Watch
+from vedette.web.orders import SetMachine
 from vedette.web.ports import Search
-from vedette.web.words import THIN
+from vedette.web.words import THIN, sentence
 
 __all__ = ["fate_of", "give_or_take", "ranking_routes", "verdict"]
 
+LEARN = "serve.learn"
+_SWITCH: Mapping[str, str | None] = {"on": "true", "off": "false", "configured": None}
 # So many looks tell something of a page, and so much better or worse than any other is worth a word.
 ENOUGH_LOOKS = 5.0
 BETTER, WORSE = 1.2, 0.8
@@ -90,9 +95,10 @@ _PROMOTED: Table[Line] = Table(
 )
 
 
-def ranking_routes(shell: Shell, search: Search) -> list[Route]:
-    """The page."""
-    return [Route("/ranking", _Ranking(shell, search).ranking)]
+def ranking_routes(shell: Shell, search: Search, watch: Watch) -> list[Route]:
+    """The page, and its switch."""
+    pages = _Ranking(shell, search, watch)
+    return [Route("/ranking", pages.ranking), Route("/ranking/set", pages.switched, methods=["POST"])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +107,27 @@ class _Ranking:
 
     shell: Shell
     search: Search
+    watch: Watch
+
+    async def switched(self, request: Request) -> Response:
+        """Learning on, off, or as configured, from now on; or the page again, with why not."""
+        value = _SWITCH.get((await self.shell.form(request)).get("learn", ""), "")
+        try:
+            if value == "":
+                raise UsageError("say whether the order is to learn from clicks")
+            return await self.shell.ordered(request, SetMachine({LEARN: value}), "/console/ranking")
+        except VedetteError as error:
+            return await self._page(request, sentence(str(error)))
 
     async def ranking(self, request: Request) -> Response:
         """How ranking stands; the table is a file, too."""
+        return await self._page(request)
+
+    async def _page(self, request: Request, problem: str = "") -> Response:
         asked: Callable[[], RankingTold | None] = getattr(self.search, "ranking", _nothing_told)
         found = await run_in_threadpool(asked)
         told = found or RankingTold()
+        machine = await run_in_threadpool(self.watch.machine)
         lines = [Line(page, fate_of(page, told.general)) for page in told.promoted]
         if _PROMOTED.wants_csv(request):
             return _PROMOTED.csv(request, lines, "tried-pages")
@@ -115,6 +136,10 @@ class _Ranking:
             request,
             here="ranking",
             title="Ranking",
+            status=422 if problem else 200,
+            problem=problem,
+            is_on=machine.learn,
+            is_chosen=LEARN in machine.chosen,
             told=told,
             was_told=found is not None,
             is_guarded=told.guard.holds(self.shell.now_s()),

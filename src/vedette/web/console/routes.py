@@ -54,7 +54,7 @@ def console_routes(
     pages = Router(
         [
             *watching_routes(shell, parts.watch, search),
-            *ranking_routes(shell, search),
+            *ranking_routes(shell, search, parts.watch),
             *reporting_routes(shell, parts.reports, parts.wall),
             *operating_routes(shell, parts.desk),
             *(push_page_routes(shell, parts.push) if parts.push else ()),

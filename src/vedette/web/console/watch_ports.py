@@ -119,7 +119,7 @@ class Refresh(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """Settings of the machine that may be changed while it runs, as they hold: the policy, and the budget as written.
+    """Settings of the machine that may be changed while it runs, as they hold: policy, budget as written, learning.
 
     ``chosen`` has the names of those that were changed so; the others are as configured.
     """
@@ -127,6 +127,7 @@ class Machine(NamedTuple):
     policy: str = ""
     budget: str = ""
     chosen: tuple[str, ...] = ()
+    learn: bool = True
 
 
 class Searched(NamedTuple):
