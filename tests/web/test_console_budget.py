@@ -41,7 +41,7 @@ def shown(told: BudgetTold, **series: float) -> tuple[Console, str]:
 def test_it_says_how_much_is_spent_at_what_price_and_what_came_of_it() -> None:
     """By kind and site, with what was brought a fetch; where nothing was measured it says so and not nought."""
     _, page = shown(TOLD, budget_spent_per_s=1.9, budget_per_s=2.0)
-    assert "<strong>95 %</strong> of the fetch budget is being spent" in page
+    assert "<strong>95 %</strong> of the fetch budget was spent in the last day" in page
     assert (
         page.index("What fetches were for") < page.index("Which sites got it") < page.index("Not worth the price</h2>")
     )
