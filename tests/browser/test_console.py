@@ -21,7 +21,7 @@ PAGES = {
 }
 PLACES = (
     *("", "sites", "pages", "queue", "explain", "discover", "discovery", "watches", "push"),
-    *("refresh", "searches", "ranking", "results", "storage", "actions"),
+    *("refresh", "budget", "searches", "ranking", "results", "storage", "actions"),
 )
 PATIENCE_S = 60.0
 

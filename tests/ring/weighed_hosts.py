@@ -83,7 +83,7 @@ def _waited(drive: Drive, kinds: list[str]) -> Waited:
         counts[kind] += len(times) / span_s
     parts = [asked.url.split("/")[3] for asked in pages]
     firsts = drive.keeper.firsts
-    worths = {part: firsts.worth(f"{origin(0)}/{part}/new", 1) for part in GAINS}
+    worths = {part: firsts.worth(f"{origin(kinds.index(part))}/{part}/new", 1) for part in GAINS}
     sections = {part: parts.count(part) / span_s for part in GAINS}
     return Waited(longest_s, counts, sections, drive.keeper.refreshing.price or 0.0, worths)
 

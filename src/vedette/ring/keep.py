@@ -281,6 +281,7 @@ class Keeper:
 
     def renewed(self, now_s: float, most: int = 1000) -> int:
         """Time goes by: known pages whose time has come, at the price of the moment, wait again; how many."""
+        self.spending.keep_now_and_then(now_s)
         if not self.rules.recrawl:
             return 0
         self.refreshing.step(now_s)

@@ -37,7 +37,7 @@ Kind = Literal["first", "refresh", "look", "gone", "asked", "robots"]
 KINDS: Final[tuple[Kind, ...]] = ("first", "refresh", "look", "gone", "asked", "robots")
 DAY_S = 86_400.0
 DAYS = 31
-KEEP_EVERY_S = 60.0
+KEEP_EVERY_S = 20.0
 # Of one day so many sites are told apart; what is fetched of the others stands under no name.
 MOST_SITES, OTHERS = 200, ""
 # Gains come within minutes; of so many fetches it is remembered what they were for.
@@ -138,6 +138,7 @@ class Spending:
         self._recent: dict[int, tuple[int, str, Kind]] = {}
         self._day: Day | None = None
         self._kept_s: float | None = None
+        self._is_kept = True
         self.ever = ever_kept(book)
 
     def expect(self, results: Sequence[Result]) -> None:
@@ -162,8 +163,8 @@ class Spending:
                 self._recent[one.result.errand.id] = int(now_s // DAY_S), one.site, one.kind
         while len(self._recent) > MOST_RECENT:
             del self._recent[next(iter(self._recent))]
-        if came and (self._kept_s is None or abs(now_s - self._kept_s) >= KEEP_EVERY_S):
-            self.keep(now_s)
+        self._is_kept = self._is_kept and not came
+        self.keep_now_and_then(now_s)
 
     def gained(self, gains: Iterable[Gained]) -> None:
         """What fetches brought; of one that nobody remembers it is not known what it was for."""
@@ -171,6 +172,7 @@ class Spending:
             known = self._recent.get(one.page)
             if known is not None and one.gain is not None and isfinite(one.gain):
                 self._add(*known, Spent(measured=1.0, gain=one.gain))
+                self._is_kept = False
 
     def today(self, now_s: float) -> Day:
         """What was spent today."""
@@ -178,8 +180,14 @@ class Spending:
         kept = self._day or Day.from_json(self._book.life(_slot(number)))
         return kept if kept is not None and kept.number == number else Day(number, {})
 
+    def keep_now_and_then(self, now_s: float) -> None:
+        """Write down what was counted, if anything was and it is time."""
+        if not self._is_kept and (self._kept_s is None or abs(now_s - self._kept_s) >= KEEP_EVERY_S):
+            self.keep(now_s)
+
     def keep(self, now_s: float) -> None:
         """Write down what was counted."""
+        self._is_kept = True
         if self._day is not None:
             self._book.set_life(_slot(self._day.number), self._day.to_json())
         self._book.set_life(ALL_TIME, json.dumps({kind: _packed(spent) for kind, spent in self.ever.items()}))

@@ -1,6 +1,7 @@
 """The console's page on the fetch budget: where it went, at what price, and what came of it."""
 
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -33,6 +34,7 @@ _NUMBERS: Final = (
     Column[SpentLine]("seconds", "Connected", lambda row: row.seconds, is_number=True),
     Column[SpentLine]("bytes", "Sent", lambda row: row.bytes, is_number=True),
 )
+MOST_POINTS: Final = 4_000
 OTHER_SITES: Final = "other sites, and none"
 
 
@@ -93,8 +95,7 @@ class _Budgeting:
         return self.shell.page("budget.html", request, here="budget", title="Budget", **shown)
 
     def _told(self, told: BudgetTold, over: Over) -> dict[str, Any]:
-        latest = self.watch.latest()
-        spent = latest.get("budget_spent_per_s")
+        spent = self._spent_per_s(over) if told.per_s else None
         return {
             "told": told,
             "crawl": self.watch.crawl(),
@@ -111,6 +112,13 @@ class _Budgeting:
             "worth": worth,
             "said": said,
         }
+
+    def _spent_per_s(self, over: Over) -> float | None:
+        """On average since there has been a budget, in the time that is looked at; None where nothing was noted."""
+        since_s = self.shell.now_s() - over.span_s
+        limits = self.watch.points("budget_per_s", since_s, MOST_POINTS)
+        spent = self.watch.points("budget_spent_per_s", limits[0][0], MOST_POINTS) if limits else []
+        return fmean(value for _, value in spent) if spent else None
 
     def _charts(self, over: Over) -> list[Markup]:
         now_s = self.shell.now_s()
