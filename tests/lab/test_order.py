@@ -1,5 +1,7 @@
 """The web cut in two, what policies are told of it, and what their orders are worth."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from tests.lab.small_history import Life, small_history
@@ -152,10 +154,9 @@ def test_pictures_are_no_links() -> None:
 
 def test_trees_of_the_library_predict_as_the_library_does() -> None:
     """What was handed over as arrays says the same as the forest that it was read from."""
-    from sklearn import ensemble
-
     from vedette.edges import trees
 
+    ensemble = import_module("sklearn.ensemble")
     rng = rng_for(1, "tests/trees")
     rows = rng.random((300, 4))
     targets = rows[:, 0] * 3 + (rows[:, 1] > 0.5)

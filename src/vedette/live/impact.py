@@ -34,6 +34,7 @@ from vedette.edges.unseen_view import UrlFacts, facts_of, fetched_pages, unseen_
 from vedette.errors import StoreError
 from vedette.index.gains import present_gains, term_gains
 from vedette.index.term_curves import TermCurves
+from vedette.index.watched_terms import MOST_WATCHED
 from vedette.learn.workload import Workload
 from vedette.live.aside import Aside, give_way
 from vedette.live.impact_described import Linked, described_urls, linked, prints_of_urls
@@ -46,6 +47,7 @@ from vedette.order.impact.matching import Wanted
 from vedette.order.impact.scorer import FEWEST
 from vedette.order.impact.sketches import Sketches
 from vedette.ring.answering import Answering
+from vedette.words import numbers_of
 
 __all__ = ["Impacting", "is_due", "weigh"]
 
@@ -58,6 +60,7 @@ PAID_SHARE = 0.05
 GROWN, OLD_S, EMPTY_S = 1.5, 3600.0, 60.0
 LOOK_EVERY_S = 2.0
 SPARING_TIMES = 5.0  # it is paid for otherwise, so it need not rest for long
+SHIFTED = 0.2  # so far what people ask for may be from what curves were made of
 SEED = 1
 WELL = 0.85  # the score of a page for a word by which it is called
 
@@ -111,6 +114,19 @@ def is_due(told: Mapping[str, Any] | None, pages: int, spent_s: float, *, has_ch
     return is_paid and has_changed
 
 
+def shifted(curves: TermCurves, asked: Workload, now_s: float) -> float:
+    """How far what people ask for is from what it was when curves were made: 0 the same, 1 nothing in common."""
+    terms = asked.terms(now_s, MOST_WATCHED)
+    numbers = numbers_of(" ".join(term.words for term in terms).encode("utf-8", "replace"))
+    now = np.array([term.weight for term in terms], np.float64)
+    known = curves.watched.numbers
+    if len(numbers) != len(now) or not len(now) or not len(known):
+        return 1.0
+    at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+    then = np.where(known[at] == numbers, curves.watched.frequency[at], 0.0)
+    return float(np.abs(now / now.sum() - then / max(float(then.sum()), 1e-9)).sum()) / 2
+
+
 class _Queries(NamedTuple):
     """What is asked: all queries, those that are needy, and the sketches of these."""
 
@@ -162,8 +178,10 @@ class _Making:
         return "", {**told, "needy": sorted(needy, key=lambda one: -one[1])[:MOST_TOLD]}
 
     def _curves(self, asked: Workload, now_s: float) -> TermCurves:
-        """What gains are measured with; made here where they were not made yet."""
-        return CurveFile(self._generation).curves() or make_curves(self._table, asked, now_s)
+        """What gains are measured with; made here where they were not made yet, or people ask for other things."""
+        curves = CurveFile(self._generation).curves()
+        is_old = curves is None or shifted(curves, asked, now_s) > SHIFTED
+        return make_curves(self._table, asked, now_s) if curves is None or is_old else curves
 
     def _queries(self, asked: Workload, curves: TermCurves, now_s: float) -> _Queries | None:
         """What people ask, with sketches that are brought up to date and kept."""
