@@ -74,7 +74,8 @@ def ranked(scores: Floats, k: int, rng: np.random.Generator) -> Ranked:
         return Ranked(np.zeros(0, np.int64), np.zeros(0), scores)
     best = scores.argpartition(len(scores) - k - 1)[-k - 1 :] if k < len(scores) else np.arange(k)
     order = best[np.argsort(-scores[best], kind="stable")]
-    if (np.diff(scores[order]) < 0).all():  # no tie among those who are shown and the first who is not
+    falling = scores[order]
+    if (falling[1:] < falling[:-1]).all():  # no tie among those who are shown and the first who is not
         return Ranked(order[:k], np.ones(k), scores)
     rows = np.lexsort((rng.random(len(scores)), -scores))[:k]
     last = scores[rows[-1]]
