@@ -111,3 +111,37 @@ def test_pages_lean_on_what_is_nearest() -> None:
     )
     found = known.of(np.array([1, 2, 3, 4]), np.array([9, 9, 9, 8]), QUERY)
     assert found.mean.tolist() == pytest.approx([50.5 / 105, 0.7, 0.2, 0.1])
+
+
+def test_what_is_known_elsewhere_says_little_here() -> None:
+    """However often a page was looked at for other queries, for this one that is two looks and a half at most."""
+    known = reputation({1: (0.0, 1000.0), 2: (30.0, 60.0)})._replace(
+        pair=np.array([pair_key(QUERY, 2)]),
+        pair_mean=np.array([0.5]),
+        pair_likes=np.array([30.0]),
+        pair_looks=np.array([60.0]),
+    )
+    found = known.of(np.array([1, 2, 3]), np.array([9, 9, 9]), QUERY)
+    assert 2.0 < found.here_looks[0] <= 2.5
+    assert found.here_looks[1:].tolist() == [60.0, 0.0]
+    assert found.here_likes.tolist() == [0.0, 30.0, 0.0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_who_was_never_seen_is_tried_before_who_was(seed: int) -> None:
+    """Both are hardly known, but one more view of the one that was tried already teaches a tenth as much."""
+    known = reputation(dict.fromkeys(range(1, 13), (10.0, 100.0)) | {13: (0.0, 20.0)}, teaching=1.0)
+    pairs = [*range(1, 13), 13]
+    keys = np.array([pair_key(QUERY, id_) for id_ in pairs])
+    order = np.argsort(keys)
+    table = known.teaching.copy()
+    table[20, 0] = 0.1
+    known = known._replace(
+        pair=keys[order],
+        pair_mean=np.full(13, 0.1)[order],
+        pair_likes=np.array([10.0] * 12 + [0.0])[order],
+        pair_looks=np.array([100.0] * 12 + [20.0])[order],
+        teaching=table,
+    )
+    found = ordered([6.0] * 12 + [5.0, 5.0], known, most=1, seed=seed)
+    assert found.rows[found.is_unproven].tolist() == [13]
