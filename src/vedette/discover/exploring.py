@@ -35,7 +35,7 @@ def to_learn(options: Sources, k: int, now: float, *, is_priced: bool = False) -
     step_s = now - float(tried_s[seen].max())
     between_s = step_s / k
     if is_priced:
-        between_s = max(between_s, DAY_S / max(np.count_nonzero(options.look_s > now - DAY_S), 1))
+        between_s = max(between_s, DAY_S / max(int((options.look_s > now - DAY_S).sum()), 1))
     turn_s = max(LEAST_S, between_s * len(options) / SHARE)
     unseen_s = np.where(seen, now - tried_s, 0.0)
     worth: Floats = usual * (unseen_s / turn_s) ** 2
