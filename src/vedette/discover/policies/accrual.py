@@ -79,7 +79,7 @@ class Accrual:
         arrivals, place = state.arrivals, options.place
         lost = urgency(gathered(state, place, now), self.patience_h)
         chance = chance_up(arrivals.down_s[place], options.last_look_s, now)
-        lesson = to_learn(options, k, now) * chance
+        lesson = to_learn(options, k, now, is_priced=self.price > 0) * chance
         hope = hoped(arrivals.rates(place, now), lost, self.optimism) * chance + lesson
         rows = _most(hope, CANDIDATES * k + LEAST_CANDIDATES)
         picking = Picking(state, place[rows], lost[rows], chance[rows], lesson[rows], self.optimism, now)
