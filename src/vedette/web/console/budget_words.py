@@ -29,7 +29,9 @@ def budget_facts(budget: dict[str, Any] | None) -> Iterator[Fact]:
         return
     yield Fact("The next fetch", _KINDS[budget["kind"]])
     if budget["cost"] is not None:
-        yield Fact("Cost of it", f"{worth(budget['cost'])} times an ordinary fetch, by its size and how long its host takes")
+        yield Fact(
+            "Cost of it", f"{worth(budget['cost'])} times an ordinary fetch, by its size and how long its host takes"
+        )
     yield Fact("Its site got", _site(budget))
 
 
