@@ -29,7 +29,8 @@ class Impressions(NamedTuple):
 
     ``place`` counts from 0 on the page of results. ``liked`` is from 0 to 1, and 0 without a click. ``reason`` is why
     it stood there, as written down. ``by_policy`` names what ranked its slate; it is empty where that was not
-    shown on a page, since programs are in no group of visitors. ``groups`` are the words of the queries.
+    shown on a page, since programs are in no group of visitors. ``groups`` are the words of the queries. ``propensity``
+    is how probable its place was; below 1, lots decided it.
     """
 
     page: Ints
@@ -44,6 +45,7 @@ class Impressions(NamedTuple):
     reason: tuple[str, ...] = ()
     by_policy: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    propensity: Floats = np.zeros(0)
 
 
 class _Numbers(dict[str, int]):
@@ -63,6 +65,7 @@ class _Row(NamedTuple):
     place: int
     dwell_s: float  # minus one where it was not opened
     at_days: float
+    propensity: float
     reason: str
     by_policy: str
 
@@ -94,7 +97,7 @@ def _row(shown: Shown, slate: SlateRecord, named: tuple[int, int, int, int], sta
     place = max(shown.position - slate.results[0].position, 0)
     dwell_s = stayed.get(shown.page, NOT_OPENED)
     policy = slate.policy if slate.via == "page" else ""
-    return _Row(shown.page, *named, place, dwell_s, slate.at_s / DAY_S, shown.reason, policy)
+    return _Row(shown.page, *named, place, dwell_s, slate.at_s / DAY_S, shown.propensity, shown.reason, policy)
 
 
 def _deeds(events: Iterable[Event]) -> dict[str, list[Event]]:
@@ -135,9 +138,9 @@ def _dwells(deeds: Sequence[Event], again_s: float | None, speed: float) -> dict
 def _columns(rows: Sequence[_Row], groups: tuple[str, ...]) -> Impressions:
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(_Row._fields)
     page, group, visitor, address, slate, place = (np.array(column, np.int64) for column in columns[:6])
-    dwell_s, at_days = (np.array(column, np.float64) for column in columns[6:8])
+    dwell_s, at_days, propensity = (np.array(column, np.float64) for column in columns[6:9])
     clicked = np.asarray(dwell_s != NOT_OPENED)
     liked = np.where(clicked, grade(dwell_s), 0.0)
-    reason, by_policy = (tuple(map(str, column)) for column in columns[8:])
+    reason, by_policy = (tuple(map(str, column)) for column in columns[9:])
     numbers = (page, group, visitor, address, slate, place)
-    return Impressions(*numbers, clicked, liked, at_days, reason, by_policy, groups)
+    return Impressions(*numbers, clicked, liked, at_days, reason, by_policy, groups, propensity)

@@ -13,6 +13,7 @@ import numpy as np
 from vedette.decide import Floats, Ints
 from vedette.learn.examination import Clicks, fit_position
 from vedette.learn.impressions import Impressions
+from vedette.learn.lots import examined_by_lots
 from vedette.learn.quality import PAGE_WEIGHT, Seen, believed, counted, faded
 from vedette.viewing import visibility
 
@@ -56,8 +57,13 @@ class Taught(NamedTuple):
 def examined_by_place(seen: Impressions) -> Floats:
     """How probably each of ten places is looked at: fitted where there is enough to fit, as published else.
 
-    Only whole pages of results are fitted, so that every place was there to be looked at.
+    Only whole pages of results are fitted, so that every place was there to be looked at. Where lots decided places,
+    what came of that corrects it.
     """
+    return np.clip(examined_by_lots(seen, _modelled(seen)), LEAST_EXAMINED, 1.0)
+
+
+def _modelled(seen: Impressions) -> Floats:
     published = visibility(np.arange(1, PLACES + 1))
     shown = seen.place < PLACES
     sizes = np.bincount(seen.slate[shown], minlength=1)
