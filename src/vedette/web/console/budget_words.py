@@ -32,7 +32,9 @@ def budget_facts(budget: dict[str, Any] | None) -> Iterator[Fact]:
     if budget["kind"] == "first":
         yield Fact("Worth of it", _first(budget))
     if budget["cost"] is not None:
-        yield Fact("Cost of it", f"{worth(budget['cost'])} times an ordinary fetch, by its size and how long its host takes")
+        yield Fact(
+            "Cost of it", f"{worth(budget['cost'])} times an ordinary fetch, by its size and how long its host takes"
+        )
     yield Fact("Its site got", _site(budget))
 
 
