@@ -60,7 +60,7 @@ def test_without_a_budget_it_says_what_there_would_be_and_where_to_set_one() -> 
     assert "No fetch budget is set" in page
     assert 'href="/console/refresh#settings"' in page
     assert "first fetches" in page
-    assert "Price of a fetch</dt>" not in page
+    assert "Price of a fetch" not in page
     console.watch.budget_now, console.watch.crawl_now = BudgetTold(), Crawl(is_running=True)
     empty = str(console.client.get(HERE).text)
     assert 'href="/console/sites/add"' in empty

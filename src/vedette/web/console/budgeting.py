@@ -104,7 +104,7 @@ class _Budgeting:
             "spent_per_s": spent,
             "gain": sum(line.gain for line in told.kinds),
             "measured": sum(line.measured for line in told.kinds),
-            "charts": self._charts(over) if told.fetches else [],
+            "charts": self._charts(over, has_budget=told.per_s is not None) if told.fetches else [],
             "explained_at": explained_at,
             "kind_words": kind_words,
             "site_words": site_words,
@@ -120,8 +120,10 @@ class _Budgeting:
         spent = self.watch.points("budget_spent_per_s", limits[0][0], MOST_POINTS) if limits else []
         return fmean(value for _, value in spent) if spent else None
 
-    def _charts(self, over: Over) -> list[Markup]:
+    def _charts(self, over: Over, *, has_budget: bool) -> list[Markup]:
         now_s = self.shell.now_s()
+        if not has_budget:
+            return [chart(self.watch, "budget_spent_per_s", over, now_s)]
         return [
             chart(self.watch, "budget_spent_per_s", over, now_s, "budget_per_s"),
             chart(self.watch, "price", over, now_s),
