@@ -6,9 +6,9 @@ from vedette.decide import Floats
 from vedette.learn.impressions import Impressions
 from vedette.learn.lots import examined_by_lots
 
-TRUE = 0.8 ** np.arange(10)
+TRUE: Floats = np.power(0.8, np.arange(10.0))
 # A model that was misled: it takes low places for hardly looked at, because poor pages stand there.
-MISLED = 0.5 ** np.arange(10)
+MISLED: Floats = np.power(0.5, np.arange(10.0))
 
 
 def shown_by_lot(queries: int, searches: int, chance: float = 0.5) -> Impressions:
@@ -23,7 +23,16 @@ def shown_by_lot(queries: int, searches: int, chance: float = 0.5) -> Impression
     clicked = rng.random(len(group)) < quality * TRUE[place]
     none = np.zeros(len(group), np.int64)
     return Impressions(
-        page, group, none, none, none, place, clicked, clicked * 1.0, none * 1.0, propensity=np.full(len(group), chance)
+        page,
+        group,
+        none,
+        none,
+        none,
+        place,
+        clicked,
+        np.zeros(len(group)),
+        np.zeros(len(group)),
+        propensity=np.full(len(group), chance),
     )
 
 

@@ -16,7 +16,7 @@ from vedette.decide import Floats, Ints
 from vedette.learn.quality import grade
 from vedette.learn.record import Event, Shown, SlateRecord
 
-__all__ = ["ADDRESS_DIGITS", "Impressions", "joined"]
+__all__ = ["ADDRESS_DIGITS", "Bools", "Impressions", "joined"]
 
 Bools = npt.NDArray[np.bool_]
 DAY_S = 86_400.0

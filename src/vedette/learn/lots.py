@@ -13,7 +13,7 @@ model of all clicks, and lots correct its shape, as far as they saw clicks.
 import numpy as np
 
 from vedette.decide import Floats, Ints
-from vedette.learn.impressions import Impressions
+from vedette.learn.impressions import Bools, Impressions
 
 __all__ = ["examined_by_lots"]
 
@@ -48,7 +48,7 @@ def examined_by_lots(seen: Impressions, modelled: Floats) -> Floats:
     return np.asarray(np.minimum(np.exp(mixed), 1.0))
 
 
-def _tables(result: Ints, place: Ints, clicked: Floats, places: int) -> tuple[Floats, Floats]:
+def _tables(result: Ints, place: Ints, clicked: Bools, places: int) -> tuple[Floats, Floats]:
     """Showings and clicks, a row for each result and a column for each place."""
     rows = int(result.max()) + 1
     at = result * places + place
