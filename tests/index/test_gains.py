@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from vedette.decide import Floats, rng_for
 from vedette.index.curves import Curve, exact_curve, histogram_curve, query_gain, query_gains, ranks_of
 from vedette.index.features import idf_of
-from vedette.index.gains import Change, Measured, forward_of, is_same, measure
+from vedette.index.gains import Change, forward_of, is_same, measure
 from vedette.index.term_curves import Gathered, TermCurves, idf_of_terms
 from vedette.index.watched_terms import (
     MOST_WATCHED,
@@ -136,9 +136,12 @@ def test_a_batch_is_measured_as_each_alone_and_by_the_rule_of_the_lab() -> None:
     ]
     together = measure(curves, changes)
     each = [measure(curves, [change]) for change in changes]
-    assert [column.tolist() for column in together] == [
-        [float(one[column][0]) for one in each] for column in range(len(Measured._fields))
+    assert [column.tolist() for column in together[:3]] == [
+        [float(one[column][0]) for one in each] for column in range(3)
     ]
+    known = [row for row, change in enumerate(changes) if len(change.before[0])]
+    assert together.by_word.tolist() == pytest.approx([sum(float(each[row].by_word[0]) for row in known)])
+    assert together.by_word.tolist() == pytest.approx([float(together.gain[known].sum()) / idf_of(3, 3)])
     for change, gain in zip(changes, together.gain.tolist(), strict=True):
         s1, s2 = score(watched, change.before), score(watched, change.after)
         listed = [score(watched, page) for page in pages]
@@ -221,8 +224,8 @@ def test_nothing_asked_and_nothing_there_are_fine() -> None:
     empty = watched_terms([], 0.0, named_terms(forward_of([])))
     assert len(empty) == 0
     found = measure(curves_of(empty, [words("tide")]), [Change(NO_WORDS, words("tide"))])
-    assert [column.tolist() for column in found] == [[0.0], [0.0], [0.0]]
-    assert [len(column) for column in measure(curves_of(watching("tide"), []), [])] == [0, 0, 0]
+    assert [column.tolist() for column in found] == [[0.0], [0.0], [0.0], []]
+    assert [len(column) for column in measure(curves_of(watching("tide"), []), [])] == [0, 0, 0, 1]
 
 
 def test_before_anybody_searches_names_of_pages_are_watched_and_fade_later() -> None:

@@ -3,6 +3,7 @@
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.data_folders import NOW_S
 from tests.live.test_indexing import SITE, Web, page
@@ -14,7 +15,8 @@ from vedette.edges.generations import Generations
 from vedette.edges.record_book import RecordBook
 from vedette.live.gain_reading import summed
 from vedette.live.indexer import rebuild
-from vedette.live.term_curves import CurveFile, learned, write_curves
+from vedette.live.needs_file import read_needs
+from vedette.live.term_curves import CurveFile, keep_curves, learned, write_curves
 from vedette.words import number_of
 
 
@@ -129,3 +131,29 @@ def test_without_searches_pages_are_expected_to_be_asked_for_by_name(web: Web) -
     assert gain.gain > 0
     (generation / "curves").write_bytes(b"PK nothing")
     assert CurveFile(generation).curves() is None
+
+
+def test_words_that_changes_improve_are_remembered_and_the_rest_is_measured_no_more(web: Web) -> None:
+    """What changes brought to words is kept beside the curves; of words that are not needy a change brings nothing."""
+    generation = Generations(web.folder).current()
+    assert generation is not None
+    before = brought(web)
+    web.answers("c", page("Third", "gardens for a zeppelin and a submarine"))
+    changed = brought(web, before[-1].seq if before else 0)
+    whole = sum(row.gain for row in changed if row.what == "again")
+    needs = read_needs(generation)
+    gained = dict(zip(needs.numbers.tolist(), needs.gained.tolist(), strict=True))
+    assert gained[number_of("zeppelin")] > 0 < gained[number_of("submarine")]
+    assert set(needs.changes.tolist()) == {1.0}
+    curves = CurveFile(generation).curves()
+    assert curves is not None
+    needy = np.flatnonzero(curves.watched.numbers != number_of("zeppelin"))
+    keep_curves(generation, curves, 3, 0.0, needy)
+    web.answers("c", page("Third", "gardens"))
+    brought(web)
+    web.answers("c", page("Third", "gardens for a zeppelin and a submarine"))
+    part = brought(web, changed[-1].seq)
+    assert 0 < part[-1].gain < whole
+    web.answers("d", page("Fourth", "another zeppelin"))
+    (first,) = [row for row in brought(web, part[-1].seq) if row.what == "first"]
+    assert first.gain > 0, "first fetches are measured by all words"

@@ -22,7 +22,7 @@ from vedette.index.term_curves import TermCurves, importance_scores
 from vedette.index.watched_terms import NO_WORDS, Answers, Words, answers_of
 from vedette.viewing import visibility
 
-__all__ = ["Change", "Measured", "forward_of", "is_same", "measure", "present_gains", "term_gains"]
+__all__ = ["Change", "Flags", "Measured", "forward_of", "is_same", "measure", "present_gains", "term_gains"]
 
 Flags = npt.NDArray[np.bool_]
 
@@ -36,11 +36,15 @@ class Change(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """For each change: its gain by text and by importance, and how often the page is shown now, of one search."""
+    """For each change: its gain by text and by importance, and how often the page is shown now, of one search.
+
+    ``by_word`` is what pages that were there before brought to each watched word, for each time that it is asked.
+    """
 
     gain: Floats
     by_links: Floats
     views: Floats
+    by_word: Floats
 
 
 def is_same(before: Words, after: Words) -> bool:
@@ -49,8 +53,8 @@ def is_same(before: Words, after: Words) -> bool:
     return before[1] == after[1] and before[0].tobytes() == after[0].tobytes()
 
 
-def measure(curves: TermCurves, changes: Sequence[Change]) -> Measured:
-    """What each of the changes brought, as if it were the only one."""
+def measure(curves: TermCurves, changes: Sequence[Change], counts: Flags | None = None) -> Measured:
+    """What each of the changes brought, as if it were the only one; ``counts`` says which words views are told of."""
     answers = answers_of(
         curves.watched, forward_of([one.before for one in changes]), forward_of([one.after for one in changes])
     )
@@ -59,11 +63,13 @@ def measure(curves: TermCurves, changes: Sequence[Change]) -> Measured:
     weight = curves.watched.frequency * curves.idf
     ranked, gains = _gains(curves.text, answers, known[answers.page])
     gain = _summed(answers, weight[answers.term] * gains, pages)
-    views = _summed(answers, curves.watched.frequency[answers.term] * visibility(ranked), pages)
+    by_word = np.bincount(answers.term, gains * known[answers.page], len(weight)).astype(np.float64)
+    asked = curves.watched.frequency if counts is None else curves.watched.frequency * counts
+    views = _summed(answers, asked[answers.term] * visibility(ranked), pages)
     importance = importance_scores(np.array([one.importance for one in changes], np.float64))
     moved = _by_importance(answers, importance)
     _, gains = _gains(curves.links, moved, known[moved.page])
-    return Measured(gain, _summed(moved, weight[moved.term] * gains, pages), views)
+    return Measured(gain, _summed(moved, weight[moved.term] * gains, pages), views, by_word)
 
 
 def present_gains(curves: TermCurves, pages: Forward) -> Floats:

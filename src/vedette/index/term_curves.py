@@ -30,6 +30,11 @@ class TermCurves(NamedTuple):
     text: Curve
     links: Curve
 
+    def some(self, words: Ints) -> "TermCurves":
+        """Only these of the watched words, ascending."""
+        watched = Watched(self.watched.numbers[words], self.watched.frequency[words])
+        return TermCurves(watched, self.idf[words], self.text.some(words), self.links.some(words))
+
 
 class _Bins:
     """Bins of scores between 0 and 1, a row for each word."""

@@ -5,20 +5,26 @@ that brings counts for the page whose fetch gave the name.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Ints
+from vedette.decide import Floats, Ints
 from vedette.edges.gain_book import Brought, Gain, GainBook
 from vedette.edges.page_table import INDEXED, PageTable
-from vedette.index.gains import Change, is_same, measure
+from vedette.index.gains import Change, Flags, Measured, is_same, measure
+from vedette.index.term_curves import TermCurves
 from vedette.index.watched_terms import NO_WORDS, Words
+from vedette.live.needs_file import keep_needs, read_needs
 from vedette.live.term_curves import CurveFile
+from vedette.words import Numbers
 
 __all__ = ["Fetch", "Gauge"]
 
 MOST_NAMINGS = 200_000
+# What words gained is kept after so many changes: they say little one by one.
+KEEP_EVERY = 200
 MOST_WORDS = 1 << 17  # measured at once; with more, what is worked with falls out of the processor's caches
 
 
@@ -52,6 +58,9 @@ class Gauge:
         self._before: dict[int, Words] = {}
         self._named_by: dict[int, Fetch] = {}
         self._words = 0
+        self._gained: Floats = np.zeros(0)
+        self._gained_of: Numbers = np.zeros(0, np.uint32)
+        self._again = 0
         self.changes = 0
 
     @property
@@ -92,15 +101,53 @@ class Gauge:
             self._gather(by, page, "names", self.words_of(page.page), after)
 
     def measure(self) -> None:
-        """Measure what was gathered."""
+        """Measure what was gathered: new versions of known pages by needy words, what comes first by all."""
         seen, self._seen, self._words = self._seen, [], 0
-        curves = self._file.curves() if seen else None
-        if curves is None or self._book is None:
+        curves, again = (self._file.curves(), self._file.again()) if seen else (None, None)
+        if curves is None or again is None or self._book is None:
             return
+        known = [each for each in seen if len(each.before[0])]
+        if again is curves:
+            measured = self._measured(curves, seen)
+            self._note(again.watched.numbers, measured.by_word, len(known))
+            self._tell(seen, measured)
+            return
+        if known:
+            measured = self._measured(again, known)
+            self._note(again.watched.numbers, measured.by_word, len(known))
+            self._tell(known, measured)
+        new = [each for each in seen if not len(each.before[0])]
+        if new:
+            self._tell(new, self._measured(curves, new, self._file.needy))
+
+    def _measured(self, curves: TermCurves, seen: Sequence[_Seen], counts: Flags | None = None) -> Measured:
         importance = self._importance(np.array([each.page.page for each in seen], np.int64))
-        measured = measure(curves, [Change(*each[-2:], worth) for each, worth in zip(seen, importance, strict=True)])
-        columns = (column.tolist() for column in measured)
+        changes = [Change(*each[-2:], worth) for each, worth in zip(seen, importance, strict=True)]
+        return measure(curves, changes, counts)
+
+    def _tell(self, seen: Sequence[_Seen], measured: Measured) -> None:
+        assert self._book is not None, "somebody wants to know"
+        columns = (column.tolist() for column in measured[:3])
         self._book.append(row for each, *found in zip(seen, *columns, strict=True) for row in _rows(each, *found))
+
+    def _note(self, numbers: Numbers, gained: Floats, changes: int) -> None:
+        """What changes of known pages brought to words, for the next making of curves; then what was before fades."""
+        if numbers is not self._gained_of:
+            self._keep_needs(fades=len(self._gained_of) > 0)
+            self._gained_of, self._gained = numbers, np.zeros(len(numbers))
+        self._gained += gained
+        self._again += changes
+        if self._again >= KEEP_EVERY:
+            self._keep_needs()
+
+    def _keep_needs(self, *, fades: bool = False) -> None:
+        if not (self._again or fades):
+            return
+        folder = self._table.folder
+        needs = read_needs(folder).after(self._gained_of, self._gained, self._again)
+        with suppress(OSError):  # the generation was let go, or the disk is full: it is only evidence
+            keep_needs(folder, needs.faded() if fades else needs)
+        self._gained, self._again = np.zeros(len(self._gained_of)), 0
 
     def commit(self) -> None:
         """What was gathered is measured; it survives, and the keeper may read it."""
@@ -110,6 +157,7 @@ class Gauge:
 
     def close(self) -> None:
         """Let go of the book."""
+        self._keep_needs()
         if self._book is not None:
             self._book.close()
 

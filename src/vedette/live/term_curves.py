@@ -30,12 +30,14 @@ from vedette.edges.page_table import PageTable
 from vedette.edges.record_view import RecordView
 from vedette.errors import StoreError
 from vedette.index.curves import Curve
-from vedette.index.gains import forward_of
+from vedette.index.gains import Flags, forward_of
 from vedette.index.retrieval import Forward
 from vedette.index.term_curves import Gathered, TermCurves
 from vedette.index.watched_terms import MOST_WATCHED, NO_WORDS, Watched, answers_of, named_terms, watched_terms
 from vedette.learn.workload import Workload, learned_from
 from vedette.live.aside import Aside, give_way
+from vedette.live.needs_file import read_needs
+from vedette.ring.needy_words import needy_words
 
 __all__ = ["CurveFile", "Curving", "Made", "is_due", "keep_curves", "learned", "made_of", "make_curves", "write_curves"]
 
@@ -102,12 +104,14 @@ def is_due(made: Made | None, pages: int, changes: int, spent_s: float) -> bool:
 
 
 class CurveFile:
-    """The curves of a generation, read again when there are others."""
+    """The curves of a generation, read again when there are others; ``needy`` says which words are needy."""
 
     def __init__(self, generation: Path) -> None:
         self._path = generation / FILE
         self._written_ns = 0
         self._curves: TermCurves | None = None
+        self._again: TermCurves | None = None
+        self.needy: Flags | None = None
 
     def curves(self) -> TermCurves | None:
         """The latest; None before there are any."""
@@ -115,8 +119,15 @@ class CurveFile:
             written_ns = self._path.stat().st_mtime_ns
             if written_ns != self._written_ns:
                 self._written_ns = written_ns
-                self._curves = _read(self._path)
+                self._curves, needy = _read(self._path)
+                self.needy = np.isin(np.arange(len(self._curves.watched)), needy)
+                self._again = self._curves if self.needy.all() else self._curves.some(np.flatnonzero(self.needy))
         return self._curves
+
+    def again(self) -> TermCurves | None:
+        """Those of needy words, by which new versions of known pages are measured."""
+        self.curves()
+        return self._again
 
 
 def made_of(generation: Path) -> Made | None:
@@ -133,11 +144,15 @@ def write_curves(folder: Path, generation: Path, now_s: float, began_s: float | 
     began_s = time.process_time() if began_s is None else began_s
     table = PageTable(generation)
     curves = make_curves(table, learned(folder, now_s), now_s)
-    keep_curves(generation, curves, len(table.indexed), time.process_time() - began_s)
+    needy = needy_words(curves, read_needs(generation))
+    keep_curves(generation, curves, len(table.indexed), time.process_time() - began_s, needy)
 
 
-def keep_curves(generation: Path, curves: TermCurves, pages: int, took_s: float) -> None:
-    """Keep curves where the indexer of a generation finds them, in one step; of so many pages, in so much time."""
+def keep_curves(generation: Path, curves: TermCurves, pages: int, took_s: float, needy: Ints | None = None) -> None:
+    """Keep curves where the indexer of a generation finds them, in one step; of so many pages, in so much time.
+
+    ``needy`` are the words by which new versions of known pages are measured; without it all are.
+    """
     draft = generation / f"{FILE}.new"
     with draft.open("wb") as file:
         np.savez(
@@ -148,6 +163,7 @@ def keep_curves(generation: Path, curves: TermCurves, pages: int, took_s: float)
             text=np.stack(curves.text),
             links=np.stack(curves.links),
             made=np.array([pages, took_s]),
+            needy=np.arange(len(curves.watched)) if needy is None else needy,
         )
     draft.replace(generation / FILE)
 
@@ -177,10 +193,12 @@ def _nothing(ids: Ints) -> Forward:
     return forward_of([NO_WORDS] * len(ids))
 
 
-def _read(path: Path) -> TermCurves:
+def _read(path: Path) -> tuple[TermCurves, Ints]:
+    """The curves, and which words are needy; all of them in files that do not say."""
     with np.load(path) as kept:
         watched = Watched(kept["numbers"], kept["frequency"])
-        return TermCurves(watched, kept["idf"], Curve(*kept["text"]), Curve(*kept["links"]))
+        needy = kept["needy"] if "needy" in kept else np.arange(len(watched))
+        return TermCurves(watched, kept["idf"], Curve(*kept["text"]), Curve(*kept["links"])), needy
 
 
 if __name__ == "__main__":

@@ -1,0 +1,103 @@
+"""How few words are enough to measure what new versions of pages bring? Needy ones against those asked most often.
+
+Real pages with an older version and the newest (git histories in the folder that ``VEDETTE_HISTORIES`` names), and the
+60 000 real queries of ``VEDETTE_DATA``, each word as often as it stands there. Half of the pages, drawn by lot, teach
+which words improve; the other half tells what part of all that its changes bring is measured by so many words, chosen
+by neediness as learned, and by frequency. CPU milliseconds for each change; all words are the ceiling in the same run.
+The last line is one JSON object.
+
+    VEDETTE_HISTORIES=FOLDER VEDETTE_DATA=FOLDER python bench/needy.py [--pages N]
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from bench.quality import SEED, Page, pairs
+
+from vedette.decide import rng_for
+from vedette.index.fields import Entry, forms_of, numbers
+from vedette.index.gains import Change, forward_of, measure
+from vedette.index.term_curves import Gathered, TermCurves
+from vedette.index.watched_terms import NO_WORDS, Words, answers_of, named_terms, watched_terms
+from vedette.ring.needy_words import Needs, neediness, needy_words
+from vedette.words import words_of
+
+SHARES = (1.0, 0.3, 0.1, 0.03, 0.01)
+AT_ONCE = 100
+
+
+def words_in(page: Page) -> Words:
+    """As the index has them."""
+    stored = page.stored
+    return numbers(forms_of(Entry(1, stored.url, stored.title, stored.headings, stored.body)))
+
+
+def curves_of(pages: Sequence[Words]) -> TermCurves:
+    """Of real queries, over these pages."""
+    path = Path(os.environ["VEDETTE_DATA"]) / "queries" / "trec-million-query.txt"
+    lines = path.read_text("latin-1").splitlines()
+    times = Counter(word for line in lines for word in set(words_of(line)))
+    watched = watched_terms(
+        [(word, float(count)) for word, count in times.items()], len(lines), named_terms(forward_of(pages))
+    )
+    gathered = Gathered(watched)
+    for begin in range(0, len(pages), AT_ONCE):
+        some = pages[begin : begin + AT_ONCE]
+        gathered.add(answers_of(watched, forward_of([NO_WORDS] * len(some)), forward_of(some)), np.full(len(some), 0.5))
+    return gathered.curves(len(pages))
+
+
+def measured(curves: TermCurves, changes: Sequence[Change]) -> tuple[float, float]:
+    """What changes bring by these words, and the CPU milliseconds for each."""
+    began_s = process_time()
+    gain = sum(
+        float(np.maximum(measure(curves, changes[begin : begin + AT_ONCE]).gain, 0.0).sum())
+        for begin in range(0, len(changes), AT_ONCE)
+    )
+    return gain, 1000 * (process_time() - began_s) / len(changes)
+
+
+def main() -> None:
+    """Learn on one half, tell of the other."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=int, default=2000)
+    versions = pairs(parser.parse_args().pages)
+    words = [(words_in(before), words_in(after)) for before, after in versions]
+    curves = curves_of([before for before, _ in words])
+    lots = rng_for(SEED, "bench/needy").permutation(len(words))
+    taught, asked = ([Change(*words[at]) for at in half.tolist()] for half in np.array_split(lots, 2))
+    needs = Needs.none().after(curves.watched.numbers, measure(curves, taught).by_word, len(taught))
+    whole, ceiling_ms = measured(curves, asked)
+    need = neediness(curves, needs)
+    assert need is not None, "there are enough pages"
+    ranked = {
+        name: np.argsort(-each, kind="stable")
+        for name, each in (("needy", need), ("frequency", curves.watched.frequency))
+    }
+    chosen = needy_words(curves, needs)
+    print(f"{len(words)} pages, {len(curves.watched)} words; all words: {ceiling_ms:.3f} ms a change")
+    told: dict[str, object] = {"words": len(curves.watched), "ceiling_ms": round(ceiling_ms, 3)}
+    for name, order in ranked.items():
+        for share in SHARES[1:]:
+            gain, took_ms = measured(curves.some(np.sort(order[: int(share * len(order))])), asked)
+            print(f"{name:10} {share:6.1%} of the words: {gain / whole:6.1%} of the gain, {took_ms:.3f} ms a change")
+            told[f"{name}_{share}"] = round(gain / whole, 4)
+    gain, took_ms = measured(curves.some(chosen), asked)
+    part = len(chosen) / len(curves.watched)
+    print(f"by rule    {part:6.1%} of the words: {gain / whole:6.1%} of the gain, {took_ms:.3f} ms a change")
+    told |= {"rule_words": len(chosen), "rule_gain": round(gain / whole, 4), "rule_ms": round(took_ms, 3)}
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()
