@@ -42,10 +42,10 @@ def driven(change: JudgedBy) -> Drive:
 
 
 def found_changed(drive: Drive) -> set[str]:
-    """The ways in which the latest fetch found a page changed; each was fetched more than once."""
+    """The ways in which a fetch after the first found a page changed; each was fetched more than once."""
     rows = {way: drive.pages()[f"{A}/p/{way}"] for way in WAYS}
     assert all(drive.asked_urls().count(f"{A}/p/{way}") > 1 for way in WAYS)
-    return {way for way, row in rows.items() if row.changed_s == row.fetched_s}
+    return {way for way, row in rows.items() if row.changed_s > DAY_S / 2}
 
 
 @pytest.mark.parametrize(

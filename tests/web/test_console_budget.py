@@ -135,10 +135,9 @@ def test_metrics_count_fetches_seconds_bytes_and_gains_of_all_time() -> None:
 
 
 def test_explain_says_what_the_next_fetch_is_for() -> None:
-    """A first fetch has its worth against the price; all have what their site got; before any fetch that is none."""
-    told = {"kind": "first", "worth": 540.0, "cost": None, "price": None}
-    told |= {"site_today": 0, "all_today": 0, "site_share": None}
-    assert [fact.words for fact in budget_facts(told)][1:] == ["540; there is no price yet", "0 of 0 fetches today"]
+    """What kind it is, and what its site got of the budget; before any fetch that is none."""
+    told = {"kind": "first", "cost": None, "site_today": 0, "all_today": 0, "site_share": None}
+    assert [fact.words for fact in budget_facts(told)] == ["a first fetch", "0 of 0 fetches today"]
     kinds = [next(budget_facts(told | {"kind": kind, "cost": 1.5})).words for kind in ("refresh", "look", "gone")]
     assert len(set(kinds)) == 3
     assert list(budget_facts(None)) == []
