@@ -1,8 +1,10 @@
 """The body of a request, read whole before any route sees it: so none can forget that it must be small."""
 
+import json
+
 from starlette.types import Message, Receive
 
-__all__ = ["LONGEST_BODY", "again", "whole_body"]
+__all__ = ["LONGEST_BODY", "again", "json_value", "whole_body"]
 
 LONGEST_BODY = 65_536
 
@@ -29,3 +31,13 @@ def again(body: bytes, receive: Receive) -> Receive:
         return waiting.pop() if waiting else await receive()
 
     return received
+
+
+def json_value(body: bytes) -> object:
+    """What a body says; None where it is no JSON, or holds half of a surrogate pair, which no text can."""
+    try:
+        value: object = json.loads(body)
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return value

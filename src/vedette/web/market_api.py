@@ -1,7 +1,5 @@
 """The market for programs: whoever has an advertiser's key reads and orders what is his, and nothing else."""
 
-import json
-
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,6 +9,7 @@ from vedette.edges.market_book import AdRow
 from vedette.errors import StoreError, UsageError
 from vedette.web.access import Reader
 from vedette.web.answers import error_answer, json_answer
+from vedette.web.bodies import json_value
 from vedette.web.market_order_text import Held, read_market_order
 from vedette.web.market_orders import KeepAd
 from vedette.web.market_ports import MarketDesk
@@ -83,7 +82,7 @@ def _report(desk: MarketDesk, advertiser: str) -> dict[str, object]:
 
 
 def _ordered(desk: MarketDesk, advertiser: str, body: bytes, by: str) -> Response:
-    order = read_market_order(_value(body), _held(desk, advertiser))
+    order = read_market_order(json_value(body), _held(desk, advertiser))
     if isinstance(order, KeepAd) and (why := desk.refusal(order.ad.url)):
         return error_answer(409, "cannot_be_done", sentence(why), "url")
     try:
@@ -107,13 +106,3 @@ def _newest(desk: MarketDesk, advertiser: str, submitted: AdRow) -> int | None:
     """The number that a new ad was given."""
     alike = (line.ad.id for line in desk.ads(advertiser) if line.ad[1:8] == submitted[1:8])
     return max(alike, default=None)
-
-
-def _value(body: bytes) -> object:
-    """What a body says; None where it is no JSON, or holds half of a surrogate pair, which no text can."""
-    try:
-        value: object = json.loads(body)
-        json.dumps(value, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
-        return None
-    return value

@@ -1,6 +1,5 @@
 """The part of the API that changes something: orders of the operator, for whoever has a key with the scope admin."""
 
-import json
 from collections.abc import Callable
 
 from starlette.concurrency import run_in_threadpool
@@ -10,6 +9,7 @@ from starlette.routing import Route
 
 from vedette.errors import StoreError, UsageError
 from vedette.web.answers import error_answer, iso_time, json_answer
+from vedette.web.bodies import json_value
 from vedette.web.console.ports import ActionLine, Operator
 from vedette.web.order_text import read_order
 from vedette.web.orders import AddWatch
@@ -35,7 +35,7 @@ def write_routes(operator: Operator | None, refusal: Callable[[str], str]) -> li
             return error_answer(503, "no_crawler", _NOT_HERE)
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             return error_answer(415, "wrong_type", "Send JSON, as application/json.")
-        order = read_order(_value(await request.body()))
+        order = read_order(json_value(await request.body()))
         if isinstance(order, AddWatch) and order.watch.webhook:
             why_not = await run_in_threadpool(refusal, order.watch.webhook)
             if why_not:
@@ -58,16 +58,6 @@ def write_routes(operator: Operator | None, refusal: Callable[[str], str]) -> li
         return json_answer({"actions": [_action(line) for line in lines]})
 
     return [Route(ORDERS, ordered, methods=["POST"]), Route(ACTIONS, acted, methods=["GET"])]
-
-
-def _value(body: bytes) -> object:
-    """What a body says; None where it is no JSON, or holds half of a surrogate pair, which no text can."""
-    try:
-        value: object = json.loads(body)
-        json.dumps(value, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
-        return None
-    return value
 
 
 def _action(line: ActionLine) -> dict[str, object]:
