@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import closing
@@ -28,6 +29,19 @@ os.setuid(int(sys.argv[2]))
 sock = socket.socket(socket.AF_UNIX)
 sock.connect(sys.argv[1])
 sys.stdin.read()
+"""
+# Knocks as soon as there is a name, over and over; says each error but that of a name that is not there (yet).
+EAGER = """
+import socket, sys
+while True:
+    with socket.socket(socket.AF_UNIX) as sock:
+        try:
+            sock.connect(sys.argv[1])
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            print(error, flush=True)
+        break
 """
 
 values = st.recursive(
@@ -186,6 +200,17 @@ def test_a_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:
         accepted, _ = server.accept()
         with accepted, closing(channel):
             assert peer_is_ours(accepted)
+
+
+def test_whoever_sees_the_name_can_connect(tmp_path: Path) -> None:
+    """A worker that comes early finds no socket, or one that takes it; never one that is not listening yet."""
+    for number in range(20):
+        path = tmp_path / f"s{number}"
+        with subprocess.Popen([sys.executable, "-c", EAGER, str(path)], stdout=subprocess.PIPE) as eager:
+            time.sleep(0.05 + number / 1000)
+            with listen(path):
+                told, _ = eager.communicate(timeout=30)
+        assert told == b""
 
 
 def test_without_a_listener_there_is_no_connection(tmp_path: Path) -> None:

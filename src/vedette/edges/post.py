@@ -114,19 +114,24 @@ class Channel:
 
 
 def listen(path: Path) -> socket.socket:
-    """A listening socket at a path that only this user can reach; a stale one of a dead process is replaced."""
+    """A listening socket at a path that only this user can reach; a stale one of a dead process is replaced.
+
+    It takes its name when it listens already: whoever sees the name can connect.
+    """
+    unready = path.with_name("~" + path.name[1:])
     with suppress(FileNotFoundError):
-        path.unlink()
+        unready.unlink()
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o177)
     try:
-        server.bind(_short(path))
+        server.bind(_short(unready))
+        server.listen(64)
+        unready.rename(path)
     except OSError as error:
         server.close()
         raise StoreError(f"{path}: {error.strerror}; choose a data folder with a shorter path") from None
     finally:
         os.umask(before)
-    server.listen(64)
     server.setblocking(False)
     return server
 
