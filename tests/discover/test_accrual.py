@@ -162,6 +162,26 @@ def test_what_is_rare_is_not_forgotten() -> None:
     assert mean[0] > 1.5 * mean[1]
 
 
+def test_a_rebuilt_site_does_not_outweigh_what_came_for_years() -> None:
+    """A page that showed sixty new links at once, and nothing before or since, is not looked at before a steady one."""
+    site = Site([0] * 12)
+    for week in range(80):
+        shows: dict[int, list[int]] = {at: [] for at in range(12)}
+        shows[0] = [week] if week % 5 == 0 else []
+        shows[1] = list(range(900, 960)) if week == 60 else []
+        site.look(shows, week * 7 * DAY_S)
+    assert site.picks(1, 80 * 7 * DAY_S) == [0]
+
+
+def test_a_source_that_turns_busy_for_good_is_believed() -> None:
+    """What a few looks say one after the other is no single burst."""
+    site = Site([0, 0])
+    for week in range(60):
+        busy = range(10_000 + 60 * week, 10_000 + 60 * week + 60 if week >= 50 else 0)
+        site.look({0: [2 * week, 2 * week + 1], 1: list(busy)}, week * 7 * DAY_S)
+    assert site.picks(1, 60 * 7 * DAY_S) == [1]
+
+
 def test_a_dull_source_that_becomes_the_best_is_found() -> None:
     """For a month it shows nothing, and then more than all others: it gets a look, and from then on most of them."""
     site = Site([0] * 4)

@@ -36,6 +36,9 @@ CONFIDENCE, HOST_CONFIDENCE_H = 1.0, 20.0
 # Half of the evidence is forgotten in this time; but not before so many links were expected, or what is rare is never
 # learned.
 HALF_LIFE_S, HALF_LIFE_LINKS = 60 * 86_400.0, 50.0
+# After a few looks, one more counts for at most as many links as all before it, what was expected and this: a site that
+# is rebuilt shows as much at once as it bears in years, and its pages do not go on like that.
+LEAST_BURST, FEW_LOOKS = 2.0, 3
 # What never was looked at is as full as after so long.
 UNSEEN_S = 60 * 86_400.0
 # A source that failed once is mostly back within the hour; one that failed again, after some three times as long.
@@ -140,14 +143,16 @@ class Arrivals:
         fading *= 1.0 - changed(yields, foretold, unforeseen, drifted)[:, None]
         links, hours = self.links.copy(), self.hours.copy()
         awaited, better = corrected(awaited, batch, rows, since_s, now, LIVES_H)
-        came = yields[:, None] * part / np.maximum(expected, 1e-12)[:, None]
+        most = self.links[place].sum(axis=1) + expected + LEAST_BURST
+        counted = np.where(batch.looks[rows] > FEW_LOOKS, np.minimum(yields, most), yields)
+        came = counted[:, None] * part / np.maximum(expected, 1e-12)[:, None]
         links[place] = np.maximum(links[place] + better, 0.0) * fading + came
         hours[place] = hours[place] * fading + gathered
         age_h = np.arange(min(LONGEST_H, int(np.ceil((now - since_s).max(initial=0.0) / HOUR_S))))
         weight = np.exp(-age_h[:, None] / LIVES_H) @ rates.T
         rhythm = self.rhythm.heard(self.host[place], since_s, now, yields, expected, weight.T)
         swell = self.swell if rhythm.reckoned_s == self.rhythm.reckoned_s else swell_of(rhythm.pace)
-        awaited = with_new(awaited, batch, rows, part)
+        awaited = with_new(awaited, batch, rows, part, counted)
         swell = _with_rows(swell, len(rhythm.pace))
         return replace(self, links=links, hours=hours, rhythm=rhythm, swell=swell, awaited=awaited)
 

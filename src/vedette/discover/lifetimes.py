@@ -59,12 +59,12 @@ def corrected(
     return after, change
 
 
-def with_new(awaited: Awaited, batch: Sources, rows: Ints, kind: Floats) -> Awaited:
-    """What these rows brought is followed from now on, shared out by ``kind``, before what was followed so far."""
-    new, many = _first_new(batch, rows)
+def with_new(awaited: Awaited, batch: Sources, rows: Ints, kind: Floats, counted: Floats) -> Awaited:
+    """What these rows brought, which ``counted`` for so many, is followed from now on, shared out by ``kind``."""
+    new = _first_new(batch, rows)
     place = batch.place[rows]
     known = (new >= 0).sum(axis=1)
-    each = np.broadcast_to((many / np.maximum(known, 1))[:, None], new.shape)
+    each = np.broadcast_to((counted / np.maximum(known, 1))[:, None], new.shape)
     kinds = np.broadcast_to(_shares(kind)[:, None], (*new.shape, kind.shape[1]))
     link = np.concatenate([new, awaited.link[place]], axis=1)
     weight = np.concatenate([each, awaited.weight[place]], axis=1)
@@ -80,8 +80,8 @@ def with_new(awaited: Awaited, batch: Sources, rows: Ints, kind: Floats) -> Awai
     return after
 
 
-def _first_new(batch: Sources, rows: Ints) -> tuple[Ints, Ints]:
-    """The first new links of each row, -1 where there are fewer, and how many there are."""
+def _first_new(batch: Sources, rows: Ints) -> Ints:
+    """The first new links of each row, -1 where there are fewer."""
     line = np.full(len(batch), -1, np.int64)
     line[rows] = np.arange(len(rows))
     row = np.repeat(np.arange(len(batch)), np.diff(batch.shown_start))
@@ -90,7 +90,7 @@ def _first_new(batch: Sources, rows: Ints) -> tuple[Ints, Ints]:
     some = batch.shown_new & (line[row] >= 0) & (nth < OF_A_LOOK)
     first = np.full((len(rows), OF_A_LOOK), -1, np.int64)
     first[line[row[some]], nth[some]] = batch.shown[some]
-    return first, np.diff(counted[batch.shown_start])[rows]
+    return first
 
 
 def _there(link: Ints, batch: Sources, rows: Ints) -> npt.NDArray[np.bool_]:
