@@ -19,6 +19,7 @@ from math import nan
 
 import numpy as np
 
+from vedette.decide import Floats
 from vedette.price import LASTING_D, Firsts, Returns
 from vedette.refresh.sections import site_of
 from vedette.ring.allowance import Bucket
@@ -40,7 +41,10 @@ COSTS = Returns(usual=1.0, hope=0.0)
 
 
 class FirstFetches:
-    """What is known of first fetches; ``price`` says what a fetch must be worth, None where nothing has a price."""
+    """What is known of first fetches; ``price`` says what a fetch must be worth, None where nothing has a price.
+
+    ``below`` counts how often a URL was looked at that was not worth the price.
+    """
 
     def __init__(self, rules: Rules, book: Book, price: Callable[[], float | None]) -> None:
         self._book, self._price = book, price
@@ -49,6 +53,7 @@ class FirstFetches:
         self._floor = Bucket(1.0, 1.0)
         self._kept_s: float | None = None
         self.held = BelowPrice()
+        self.below = 0
         self.rule(rules)
 
     def rule(self, rules: Rules) -> None:
@@ -63,6 +68,25 @@ class FirstFetches:
         worth = float(self._firsts.foreseen(np.array([gain]), [groups_of_unseen(url, in_links)])[0])
         return worth * LASTING_D / float(self._costs.expected([(site_of(url),)])[0])
 
+    def worths(self, urls: Sequence[str], in_links: Sequence[int]) -> Floats:
+        """The same of many of which nothing is foreseen: those of one folder with about as many in-links are alike."""
+        kinds: dict[tuple[str, int], int] = {}
+        alike, some = [], []
+        for url, links in zip(urls, in_links, strict=True):
+            key = url.partition("?")[0].rpartition("/")[0], max(links, 1).bit_length()
+            if key not in kinds:
+                kinds[key] = len(kinds)
+                some.append((url, links))
+            alike.append(kinds[key])
+        worth = self._firsts.worth([groups_of_unseen(*one) for one in some]) * LASTING_D
+        each: Floats = worth / self._costs.expected([(site_of(url),) for url, _ in some])
+        return each[np.array(alike, np.int64)]
+
+    @property
+    def measured(self) -> float:
+        """Of how many first fetches it is known what they brought, where anything at all brings something."""
+        return self._firsts.returns.total[0] if self._firsts.unit > 0 else 0.0
+
     @property
     def price(self) -> float | None:
         """What a first fetch must be worth; None where nothing has a price."""
@@ -75,8 +99,10 @@ class FirstFetches:
         if price is None or worth >= price or self._floor.room(now_s):
             if price is not None and worth < price:
                 self._floor.take(now_s)
+                self.below += 1
             self.held.let_go(url)
             return None
+        self.below += 1
         self.held.put(url, worth, price, now_s)
         return max(self._floor.ready_s, now_s + ASK_AGAIN_S)
 
