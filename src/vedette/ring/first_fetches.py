@@ -30,13 +30,14 @@ from vedette.ring.kept import Rules
 from vedette.ring.orders import Fetched, Result
 from vedette.ring.ports import Book, Gained, Look
 
-__all__ = ["FirstFetches"]
+__all__ = ["FIRSTS", "FirstFetches"]
 
 FIRSTS = "first fetches"
 # The part of a budget that is for unseen URLs in any case, and how much of it may be saved.
 FLOOR, SAVED_S = 0.1, 600.0
 ASK_AGAIN_S = 60.0
 KEEP_EVERY_S = 600.0
+MOST_FOLDERS = 20_000
 COSTS = Returns(usual=1.0, hope=0.0)
 
 
@@ -51,6 +52,8 @@ class FirstFetches:
         self._firsts = _firsts_in(book.life(FIRSTS))
         self._cost, self._costs = FetchCost(), COSTS
         self._floor = Bucket(1.0, 1.0)
+        # What unseen URLs of a folder are worth, with their site, as long as nothing more is learned.
+        self._folders: tuple[Firsts, dict[tuple[str, int], tuple[float, str]]] = self._firsts, {}
         self._kept_s: float | None = None
         self.held = BelowPrice()
         self.below = 0
@@ -70,17 +73,21 @@ class FirstFetches:
 
     def worths(self, urls: Sequence[str], in_links: Sequence[int]) -> Floats:
         """The same of many of which nothing is foreseen: those of one folder with about as many in-links are alike."""
-        kinds: dict[tuple[str, int], int] = {}
-        alike, some = [], []
-        for url, links in zip(urls, in_links, strict=True):
-            key = url.partition("?")[0].rpartition("/")[0], max(links, 1).bit_length()
-            if key not in kinds:
-                kinds[key] = len(kinds)
-                some.append((url, links))
-            alike.append(kinds[key])
-        worth = self._firsts.worth([groups_of_unseen(*one) for one in some]) * LASTING_D
-        each: Floats = worth / self._costs.expected([(site_of(url),) for url, _ in some])
-        return each[np.array(alike, np.int64)]
+        firsts, known = self._folders
+        if firsts is not self._firsts or len(known) > MOST_FOLDERS:
+            known = {}
+            self._folders = self._firsts, known
+        keys = [
+            (url.partition("?")[0].rpartition("/")[0], max(links, 1).bit_length())
+            for url, links in zip(urls, in_links, strict=True)
+        ]
+        new = {key: one for key, one in zip(keys, zip(urls, in_links, strict=True), strict=True) if key not in known}
+        worth = self._firsts.worth([groups_of_unseen(*one) for one in new.values()]).tolist()
+        known |= {key: (each, site_of(url)) for (key, (url, _)), each in zip(new.items(), worth, strict=True)}
+        found = [known[key] for key in keys]
+        sites = list({site for _, site in found})
+        costs = dict(zip(sites, self._costs.expected([(site,) for site in sites]).tolist(), strict=True))
+        return np.array([each * LASTING_D / costs[site] for each, site in found], np.float64)
 
     @property
     def measured(self) -> float:
