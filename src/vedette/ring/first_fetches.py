@@ -85,7 +85,7 @@ class FirstFetches:
         worth = self._firsts.worth([groups_of_unseen(*one) for one in new.values()]).tolist()
         known |= {key: (each, site_of(url)) for (key, (url, _)), each in zip(new.items(), worth, strict=True)}
         found = [known[key] for key in keys]
-        sites = list({site for _, site in found})
+        sites = list(dict.fromkeys(site for _, site in found))
         costs = dict(zip(sites, self._costs.expected([(site,) for site in sites]).tolist(), strict=True))
         return np.array([each * LASTING_D / costs[site] for each, site in found], np.float64)
 
