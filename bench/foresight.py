@@ -2,25 +2,41 @@
 
 A million unseen URLs of one host wait. Gains of all of them are in a file, folders beside. Measured is processor time:
 to weigh what a page names (batches of 20 URLs), to look up those that leave (batches of 10), and to let the whole host
-stand in line anew. The last line is one JSON object.
+stand in line anew. Then the same where nothing is foreseen and a price binds: by what first fetches of each section
+brought (``ring.by_worth``); how long one turn of the host takes at most, and how much memory a sifting takes. The last
+line is one JSON object.
 
     python bench/foresight.py [--urls N]
 """
 
 import argparse
 import json
+import sqlite3
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
 from vedette.decide import rng_for
+from vedette.edges.book import StateBook, create_book
 from vedette.edges.expected_file import Expected, places_of, write_expected
 from vedette.edges.url_queues import HostQueues
+from vedette.edges.url_store import UrlStore, create
 from vedette.order.foreseen import fronts_by_rank
 from vedette.order.impact.described import folders_of
+from vedette.price import Firsts
+from vedette.ring.by_worth import ByWorth
+from vedette.ring.first_fetches import FIRSTS, FirstFetches
+from vedette.ring.first_groups import groups_of_unseen
+from vedette.ring.foreseeing import Foreseeing
+from vedette.ring.foresight import BLIND
+from vedette.ring.hosts import Hosts
+from vedette.ring.kept import Named, Rules
+from vedette.ring.ports import Told
 
 FOUND, LEAVING, TIMES = 20, 10, 2000
 FOLDERS = 5000
@@ -32,6 +48,52 @@ def spent_s(work: Callable[[int], object], times: int) -> float:
     for turn in range(times):
         work(turn)
     return (time.process_time() - began_s) / times
+
+
+def sifted(urls: int) -> dict[str, float]:
+    """A million URLs in fifty sections of a hundred folders, every other of which brought something, at a price."""
+    rng, priced = rng_for(1, "bench/sifted"), Rules(budget_per_s=1.0)
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    create(db)
+    create_book(db)
+    store, book = UrlStore(db, 1), StateBook(db)
+    names = [f"https://a.test/{number % 50}/{number % FOLDERS}/page-{number}.html" for number in range(urls)]
+    store.host_ids(["a.test"])
+    for begin in range(0, urls, 10_000):
+        some = names[begin : begin + 10_000]
+        store.add(Told(some, [0] * len(some), [1] * len(some), [2] * len(some)), 0.0)
+    tried = [names[number] for number in rng.integers(0, urls, 5_000).tolist()]
+    gains = np.array([9.0 * (int(url.split("/")[3]) % 2) for url in tried])
+    came = Firsts().changed(np.ones(100)).came([groups_of_unseen(url, 1) for url in tried], gains)
+    book.set_life(FIRSTS, json.dumps(asdict(came)))
+    firsts = FirstFetches(priced, book, lambda: 600.0)
+    firsts.held.put(names[0], 1.0, 600.0, 0.0)
+    hosts = Hosts(priced, store, 1)
+    by_worth, host = ByWorth(hosts, store, book, firsts, Foreseeing(hosts, store, BLIND)), hosts.known("a.test", 0)
+    turns_s: list[float] = []
+
+    def turn(now: int) -> None:
+        began_s = time.process_time()
+        by_worth.step(host, float(now)) if turns_s else by_worth.wants(host, 10, 10, float(now))
+        turns_s.append(time.process_time() - began_s)
+
+    tracemalloc.start(1)
+    turn(0)
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    while host.sifted is None:
+        turn(len(turns_s))
+    found = [Named(url, 1) for url in names[: FOUND * TIMES]]
+    found_s = spent_s(lambda turn: by_worth.fronts(found[FOUND * turn : FOUND * (turn + 1)]), TIMES)
+    good = sum(int(book.urls_by_id([id_])[id_].split("/")[3]) % 2 for id_ in store.lined_up(0)[0][:1000].tolist())
+    return {
+        "sift_url_us": 1e6 * sum(turns_s) / urls,
+        "sift_turn_ms": 1e3 * float(np.median(turns_s)),
+        "sift_longest_s": max(turns_s),
+        "sift_bytes_a_url": held / urls,
+        "sift_found_us": 1e6 * found_s / FOUND,
+        "good_in_front": good / 1000,
+    }
 
 
 def main() -> None:
@@ -72,6 +134,11 @@ def main() -> None:
     print(f"a URL that is found      {told['found_us']:8.1f} us")
     print(f"a URL that leaves        {told['leaving_us']:8.1f} us")
     print(f"{options.urls} stand in line {told['line_up_s']:8.2f} s")
+    told |= sifted(options.urls)
+    print(f"by worth, a URL found    {told['sift_found_us']:8.1f} us")
+    print(f"by worth, a URL sifted   {told['sift_url_us']:8.1f} us, {told['sift_bytes_a_url']:.0f} bytes meanwhile")
+    print(f"by worth, a turn         {told['sift_turn_ms']:8.1f} ms, the longest {told['sift_longest_s']:.2f} s")
+    print(f"of the first thousand in line {100 * told['good_in_front']:.0f} % are of good sections")
     print(json.dumps({key: round(value, 3) for key, value in told.items()} | {"urls": options.urls}))
 
 

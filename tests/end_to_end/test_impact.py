@@ -7,22 +7,41 @@ section, of which nothing was fetched, all articles then come before what a craw
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from math import sqrt
 from pathlib import Path
+from statistics import median
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 from tests.impact_worlds import ARTICLES, HOST, is_of, query
 
+from vedette.edges.book import StateBook
 from vedette.edges.clock import start_clock
+from vedette.edges.expected_file import Expected
+from vedette.edges.generations import Generations
+from vedette.edges.unseen_view import unseen_after
 from vedette.lab.access_log import read_log
 from vedette.lab.worlds.made.server import start_server
+from vedette.live.gain_reading import new_gains
 from vedette.live.impact import weigh
+from vedette.live.term_curves import write_curves
+from vedette.ring.first_fetches import FirstFetches
+from vedette.ring.kept import Rules
+from vedette.ring.purse import PURSE, Purse
 
 SECTIONS, WANTED = 20, 15
 EARLY, LATER = 150, 60
-SETTINGS = '[crawl]\ndelay = "20ms"\naddress_delay = "0s"\norder = "{order}"\n'
+SETTINGS = '[crawl]\ndelay = "20ms"\naddress_delay = "0s"\norder = "{order}"\nbudget = "{budget}"\n'
+# At such a speed six pages a minute are ten a second. Whatever the price six leave at once, and then one in ten.
+BUDGET, PER_S, SPEED = "6/min", 0.1, 100.0
+MEASURED, DEAR = 30, 40
 PATIENCE_S = 100
 
 
@@ -30,6 +49,40 @@ def run(*words: str, most_s: float = PATIENCE_S) -> str:
     """The real program, to its end; what it says."""
     done = subprocess.run([sys.executable, "-m", *words], check=True, capture_output=True, timeout=most_s)
     return done.stdout.decode()
+
+
+class Tree(NamedTuple):
+    """A data folder, the server's log, and how to crawl so many pages more."""
+
+    data: Path
+    log: Path
+    crawl: list[str]
+
+    def articles(self) -> list[str]:
+        """Those that were asked for, in order."""
+        return [entry.url for entry in read_log(self.log)[1] if "/a/" in entry.url]
+
+
+@contextmanager
+def started(folder: Path, order: str, speed: float = 1.0) -> Iterator[Tree]:
+    """A crawl that was told what people search for, and has fetched a part."""
+    log, data = folder / "access.log", folder / "data"
+    asked = [
+        (query(k, n), 1000 if k == WANTED else 2000 // (1 + (k * 37 + n * 101) % 240) + 1)
+        for k in range(SECTIONS)
+        for n in range(12)
+    ]
+    (folder / "queries.tsv").write_text("".join(f"{words}\t{times}\n" for words, times in asked))
+    (folder / "vedette.toml").write_text(SETTINGS.format(order=order, budget="0"))
+    with start_server("tests.impact_worlds:sections", SECTIONS, speed=speed, log_path=log) as web:
+        (folder / "hosts.txt").write_text("\n".join(web.connect_to_lines()))
+        crawl = ["vedette", "crawl", f"http://{HOST}/", "--connect-to", f"@{folder / 'hosts.txt'}", "--json"]
+        crawl += ["--allow-private", "--config", str(folder / "vedette.toml"), "--data", str(data)]
+        crawl += ["--speed", str(speed), "--pages"]
+        run(*crawl, "1")
+        run("vedette", "queries", "import", str(folder / "queries.tsv"), "--data", str(data))
+        run(*crawl, str(EARLY))
+        yield Tree(data, log, crawl)
 
 
 @pytest.mark.timeout(400)
@@ -40,35 +93,64 @@ def test_what_people_search_for_is_fetched_first(tmp_path: Path, order: str) -> 
     Queues are drawn by lot, so not all of it; without any order 60 of 680 fetches would find 4 of the 40.
     Between both crawls the making is killed once, at a moment that chance chooses, and begun anew.
     """
-    log, data = tmp_path / "access.log", tmp_path / "data"
-    asked = [
-        (query(k, n), 1000 if k == WANTED else 2000 // (1 + (k * 37 + n * 101) % 240) + 1)
-        for k in range(SECTIONS)
-        for n in range(12)
-    ]
-    (tmp_path / "queries.tsv").write_text("".join(f"{words}\t{times}\n" for words, times in asked))
-    (tmp_path / "vedette.toml").write_text(SETTINGS.format(order=order))
-    with start_server("tests.impact_worlds:sections", SECTIONS, log_path=log) as web:
-        (tmp_path / "hosts.txt").write_text("\n".join(web.connect_to_lines()))
-        crawl = ["vedette", "crawl", f"http://{HOST}/", "--connect-to", f"@{tmp_path / 'hosts.txt'}", "--json"]
-        crawl += ["--allow-private", "--config", str(tmp_path / "vedette.toml"), "--data", str(data), "--pages"]
-        run(*crawl, "1")
-        run("vedette", "queries", "import", str(tmp_path / "queries.tsv"), "--data", str(data))
-        run(*crawl, str(EARLY))
-        making = [sys.executable, "-m", "vedette.live.impact", str(data), str(start_clock(time.time(), 1.0))]
+    with started(tmp_path, order) as tree:
+        making = [sys.executable, "-m", "vedette.live.impact", str(tree.data), str(start_clock(time.time(), 1.0))]
         killed = subprocess.Popen(making)
         time.sleep(0.5)
         os.kill(killed.pid, signal.SIGKILL)
         killed.wait()
-        weigh(data, time.time())  # here, as what gives way to all others may take long on a busy machine
+        weigh(tree.data, time.time())  # here, as what gives way to all others may take long on a busy machine
         told = json.loads(
-            run("vedette", "explain", f"http://{HOST}/a/{WANTED + SECTIONS * 7}", "--json", "--data", str(data))
+            run("vedette", "explain", f"http://{HOST}/a/{WANTED + SECTIONS * 7}", "--json", "--data", str(tree.data))
         )
-        run(*crawl, str(LATER))
-    articles = [entry.url for entry in read_log(log)[1] if "/a/" in entry.url]
+        run(*tree.crawl, str(LATER))
+        articles = tree.articles()
     before, after = articles[:-LATER], articles[-LATER:]
     assert not [url for url in before if is_of(url, WANTED, SECTIONS)]
     of_section = sum(is_of(url, WANTED, SECTIONS) for url in after)
     assert (of_section >= 0.6 * ARTICLES) if order == "impact" else (of_section == 0), f"{of_section} of {ARTICLES}"
     assert told["first"]["gain"] > 3 * told["first"]["usual"]
     assert query(WANTED, 7) in [one["query"] for one in told["first"]["matches"]]
+
+
+@pytest.mark.timeout(400)
+def test_what_people_search_for_is_fetched_first_under_a_budget_too(tmp_path: Path) -> None:
+    """Under a budget fetches have a price; at one between both worths, most of what is fetched is of that section.
+
+    The price is set as days of refreshes would set it. A small part of the budget is for what is not worth it; without
+    any order 40 of 650 fetches would find 3 of the section.
+    """
+    with started(tmp_path, "impact", SPEED) as tree:
+        generation = Generations(tree.data).current()
+        assert generation is not None
+        write_curves(tree.data, generation, time.time())
+        run(*tree.crawl, str(MEASURED))
+        weigh(tree.data, time.time())
+        early = tree.articles()
+        (tmp_path / "vedette.toml").write_text(SETTINGS.format(order="impact", budget=BUDGET))
+        wanted, others = worths(tree.data)
+        assert wanted > 1.5 * others
+        price = sqrt(wanted * others)
+        with closing(sqlite3.connect(tree.data / "state.db")) as db, db:
+            StateBook(db).set_life(PURSE, Purse("expected-gain", price=price, is_settled=True).to_json())
+        run(*tree.crawl, str(DEAR))
+        after = tree.articles()[len(early) :]
+    of_section = sum(is_of(url, WANTED, SECTIONS) for url in after)
+    assert of_section >= 0.5 * DEAR, f"{of_section} of {len(after)}"
+
+
+def worths(data: Path) -> tuple[float, float]:
+    """What first fetches are worth in the middle: of articles of the section, and of all others."""
+    urls, expected = unseen_after(data, 0, 10_000), Expected(data / "index")
+    gains = expected.known(np.array([one.id for one in urls], np.uint32)).tolist()
+    with closing(sqlite3.connect(data / "state.db")) as db:
+        book = StateBook(db)
+        firsts = FirstFetches(Rules(budget_per_s=PER_S), book, lambda: 1.0)
+        firsts.gained(new_gains(book, data).first, 0.0)  # as the keeper does when it begins; nothing is committed here
+    each = [
+        (is_of(one.url, WANTED, SECTIONS), firsts.worth(one.url, 1, gain))
+        for one, gain in zip(urls, gains, strict=True)
+    ]
+    return median(worth for is_wanted, worth in each if is_wanted), median(
+        worth for is_wanted, worth in each if not is_wanted
+    )

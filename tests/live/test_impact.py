@@ -26,7 +26,7 @@ from vedette.live.indexer import catch_up
 
 TOPICS = [f"{first}{second}" for first in ("bor", "kel", "mun", "ril") for second in ("ado", "eko", "ina", "uma")]
 PAGES = 60
-FILES = ("expected", "expected.places")
+FILES = ("expected", "expected.places", "expected.links")
 
 
 def words(number: int) -> str:
@@ -153,5 +153,6 @@ def test_explain_says_what_is_expected_and_why(web: Web) -> None:
     weigh(web.folder, web.now_s)
     told = first_facts(wanted.id, wanted.url, wanted.depth, web.folder, {"first_worth": 2.0, "price": 1.0})
     assert told["gain"] > told["usual"]
+    assert 0 <= told["by_links"] < told["gain"]
     assert [(one["query"], one["places"]) for one in told["matches"]] == [("xylo zenith", ["links"])]
     assert (told["worth"], told["price"]) == (2.0, 1.0)

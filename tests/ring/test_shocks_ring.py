@@ -33,3 +33,16 @@ def test_no_host_waits_while_its_work_is_worth_the_price() -> None:
     assert waited.longest_s["good"] <= 6.0
     assert waited.per_s["good"] >= 2 * 0.8
     assert 0.05 * 4.0 <= waited.per_s["poor"] <= 0.15 * 4.0
+
+
+def test_no_page_worth_the_price_waits_behind_pages_that_are_not() -> None:
+    """A host with both, of which the poor ones were found first, is asked for good ones as often as a good host is.
+
+    A small part of what it is asked for is poor, so that these can prove otherwise.
+    """
+    waited = weighed({"good": 1, "poor": 1, "both": 1}, per_s=1.0, pages=900)
+    assert waited.worths["good"] > waited.price > waited.worths["poor"]
+    assert waited.longest_s["both"] <= 12.0
+    assert waited.per_s["both"] >= 0.8 * waited.per_s["good"]
+    assert waited.sections["good"] >= 0.8
+    assert 0.05 <= waited.sections["poor"] <= 0.15

@@ -21,6 +21,8 @@ __all__ = ["Waited", "weighed"]
 
 MINUTE_S, HOUR_S = 60.0, 3_600.0
 TAUGHT_MIN, SETTLING_MIN, END_MIN = 4, 10, 20
+# So many pages of each section are named first; where a host has both, all other poor ones are named before the good.
+TRIED = 20
 GAINS = {"good": 9.0, "poor": 0.0}
 KINDS: Mapping[str, tuple[str, ...]] = {"good": ("good",), "poor": ("poor",), "both": ("poor", "good")}
 
@@ -55,7 +57,8 @@ def weighed(hosts: Mapping[str, int], per_s: float, price: float = 700.0, pages:
 def _web(kinds: list[str], pages: int) -> MemoryWeb:
     web = MemoryWeb()
     for host, kind in enumerate(kinds):
-        paths = [f"/{part}/{n}" for part in KINDS[kind] for n in range(pages)]
+        paths = [f"/{part}/{n}" for n in range(TRIED) for part in KINDS[kind]]
+        paths += [f"/{part}/{n}" for part in KINDS[kind] for n in range(TRIED, pages)]
         web.replies |= {f"{origin(host)}{path}": page(title=f"{path} of {host}") for path in paths}
         web.replies[f"{origin(host)}/start"] = page(*paths)
         web.names[f"h{host}.test"] = (f"93.184.1.{host + 1}",)

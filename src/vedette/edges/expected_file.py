@@ -2,6 +2,7 @@
 
 index/expected         a number of four bytes for each URL by its id, NaN where nothing is expected; mapped to memory
 index/expected.places  what is usual in folders and branches, for URLs that are found later, and bounds of front queues
+index/expected.links   what its importance alone says of each URL by its id; nobody decides by it, people may look
 index/expected.json    how it was made, for people
 
 Each is written whole or not at all. A mixture of two makings does no harm: both were true a short time ago. What is
@@ -25,9 +26,18 @@ from vedette.order.impact.described import folders_of
 from vedette.order.impact.pooled import pooled
 from vedette.ring.ports import Ids
 
-__all__ = ["Expected", "Places", "forget_expected", "places_of", "read_told", "write_expected", "write_told"]
+__all__ = [
+    "Expected",
+    "Places",
+    "by_links",
+    "forget_expected",
+    "places_of",
+    "read_told",
+    "write_expected",
+    "write_told",
+]
 
-FILE, PLACES, TOLD = "expected", "expected.places", "expected.json"
+FILE, PLACES, LINKS, TOLD = "expected", "expected.places", "expected.links", "expected.json"
 MOST_PLACES = 200_000
 UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 Narrow = npt.NDArray[np.float32]
@@ -113,8 +123,13 @@ class Expected:
         return fronts_within(gains, bounds)
 
 
-def write_expected(index: Path, gains: Narrow, places: Places) -> None:
-    """Keep both; what tells of the making (the array) comes last."""
+def write_expected(index: Path, gains: Narrow, places: Places, links: Narrow | None = None) -> None:
+    """Keep all; what tells of the making (the array of gains) comes last."""
+    if links is not None:
+        draft = index / f"{LINKS}.new"
+        with draft.open("wb") as file:
+            np.save(file, links)
+        draft.replace(index / LINKS)
     draft = index / f"{PLACES}.new"
     with draft.open("wb") as file:
         np.savez(
@@ -148,9 +163,15 @@ def read_told(index: Path) -> dict[str, Any] | None:
     return None
 
 
+def by_links(index: Path, id_: int) -> float | None:
+    """What is expected of a URL by its importance alone; None where that was not worked out."""
+    values = _read_gains(index / LINKS)
+    return float(values[id_]) if id_ < len(values) and isfinite(values[id_]) else None
+
+
 def forget_expected(index: Path) -> None:
     """Nothing is expected any more."""
-    for name in (FILE, PLACES):
+    for name in (FILE, PLACES, LINKS):
         (index / name).unlink(missing_ok=True)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from vedette.edges.expected_file import Expected, read_told
+from vedette.edges.expected_file import Expected, by_links, read_told
 from vedette.edges.generations import Generations
 from vedette.edges.index_book import read_names
 from vedette.facts import fingerprint
@@ -37,6 +37,7 @@ def first_facts(id_: int, url: str, depth: int, folder: Path, live: Told | None)
         "gain": gain if isfinite(gain) else None,
         "weighed": isfinite(own),
         "usual": _usual(expected, url),
+        "by_links": by_links(index, id_),
         "why": None if isfinite(gain) else str(told.get("why") or "it has not been worked out yet"),
         "matches": _matches(url, names, told.get("needy")),
         "names": [text[:MOST_CHARACTERS] for text in names],

@@ -252,18 +252,21 @@ class _Making:
     def _weigh_all(self, knows: Expectation, known: Linked, begins: list[int]) -> int:
         ids: list[Ints] = []
         columns: list[tuple[Ints, Ints, Floats]] = []
+        alone: list[Floats] = []
         for begin in begins:
             urls: list[UrlFacts] = unseen_after(self._folder, begin, URLS_AT_ONCE)
             batch = described_urls(urls, prints_of_urls(urls), known, self._generation)
             ids.append(batch.found)
             columns.append((batch.folder, batch.branch, knows.worth(batch)))
+            alone.append(knows.independent(batch))
         unseen = np.concatenate([worth for _, _, worth in columns]) if columns else np.zeros(0)
         columns.append((self._taught.folder, self._taught.branch, self._taught.gain))
         folder, branch, every = (np.concatenate(each) for each in zip(*columns, strict=True))
-        expected = np.full(int(max((each.max() for each in ids if len(each)), default=0)) + 1, np.nan, np.float32)
+        count = int(max((each.max() for each in ids if len(each)), default=0)) + 1
+        expected, by_links = np.full((2, count), np.nan, np.float32)
         if ids:
-            expected[np.concatenate(ids)] = unseen
-        write_expected(self._index, expected, places_of(folder, branch, every, unseen))
+            expected[np.concatenate(ids)], by_links[np.concatenate(ids)] = unseen, np.concatenate(alone)
+        write_expected(self._index, expected, places_of(folder, branch, every, unseen), by_links)
         return len(unseen)
 
 

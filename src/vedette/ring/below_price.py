@@ -45,6 +45,9 @@ class BelowPrice:
         self._held: dict[str, HeldUrl] = {}
         self._kept_s: float | None = None
 
+    def __len__(self) -> int:
+        return len(self._held)
+
     def put(self, url: str, worth: float, price: float, now_s: float) -> None:
         """It waits."""
         self._held.pop(url, None)

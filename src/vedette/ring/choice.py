@@ -18,6 +18,7 @@ from vedette.fetch import robots_state
 from vedette.order.fronts import ORDERS, OrderName, front_of
 from vedette.order.traps import authority_of
 from vedette.order.unseen import Unseen
+from vedette.ring.by_worth import SOON_S, ByWorth
 from vedette.ring.fates import Fates
 from vedette.ring.first_fetches import FirstFetches
 from vedette.ring.foreseeing import Foreseeing
@@ -84,6 +85,7 @@ class Chooser:
         self._firsts = firsts
         self._witness = witness
         self._foreseeing = Foreseeing(hosts, urls, foresight)
+        self._by_worth = ByWorth(hosts, urls, book, firsts, self._foreseeing)
         self._held: list[tuple[int, Held]] = []
         self._back: dict[int, None] = {}
         self._unpaid_s = inf
@@ -94,7 +96,7 @@ class Chooser:
     def told(self, named: Sequence[Named], hosts: Sequence[int]) -> Told:
         """Links with their front queues: what the order policy says, unless somebody says otherwise."""
         urls = [one.url for one in named]
-        foreseen = self._foreseeing.fronts(urls)
+        foreseen = self._foreseeing.fronts(urls) or self._by_worth.fronts(named)
         fronts = [
             (foreseen.get(place) or self._front(one.depth)) if one.front is None else one.front
             for place, one in enumerate(named)
@@ -120,7 +122,8 @@ class Chooser:
         if host.short_of and not self._hosts.to_grant(host):
             self._pause(host, 0.0)
             return ()
-        self._unpaid_s, looked = inf, 0
+        self._unpaid_s, looked, below = inf, 0, self._firsts.below
+        self._by_worth.step(host, now_s)
         for _ in range(LOOKS):
             wanted, leased = self._drawn(host, worker, until_s, most)
             given, later = self._judged(host, leased, worker, now_s)
@@ -129,6 +132,8 @@ class Chooser:
                 break
         if self._unpaid_s < inf:
             later.append(self._paid_s(host, looked, now_s))
+        if self._by_worth.wants(host, looked, self._firsts.below - below, now_s):
+            later.append(now_s + SOON_S)
         if given or not later:
             self._pause(host, 0.0)
         else:

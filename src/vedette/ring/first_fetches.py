@@ -19,6 +19,7 @@ from math import nan
 
 import numpy as np
 
+from vedette.decide import Floats
 from vedette.price import LASTING_D, Firsts, Returns
 from vedette.refresh.sections import site_of
 from vedette.ring.allowance import Bucket
@@ -29,26 +30,33 @@ from vedette.ring.kept import Rules
 from vedette.ring.orders import Fetched, Result
 from vedette.ring.ports import Book, Gained, Look
 
-__all__ = ["FirstFetches"]
+__all__ = ["FIRSTS", "FirstFetches"]
 
 FIRSTS = "first fetches"
 # The part of a budget that is for unseen URLs in any case, and how much of it may be saved.
 FLOOR, SAVED_S = 0.1, 600.0
 ASK_AGAIN_S = 60.0
 KEEP_EVERY_S = 600.0
+MOST_FOLDERS = 20_000
 COSTS = Returns(usual=1.0, hope=0.0)
 
 
 class FirstFetches:
-    """What is known of first fetches; ``price`` says what a fetch must be worth, None where nothing has a price."""
+    """What is known of first fetches; ``price`` says what a fetch must be worth, None where nothing has a price.
+
+    ``below`` counts how often a URL was looked at that was not worth the price.
+    """
 
     def __init__(self, rules: Rules, book: Book, price: Callable[[], float | None]) -> None:
         self._book, self._price = book, price
         self._firsts = _firsts_in(book.life(FIRSTS))
         self._cost, self._costs = FetchCost(), COSTS
         self._floor = Bucket(1.0, 1.0)
+        # What unseen URLs of a folder are worth, with their site, as long as nothing more is learned.
+        self._folders: tuple[Firsts, dict[tuple[str, int], tuple[float, str]]] = self._firsts, {}
         self._kept_s: float | None = None
         self.held = BelowPrice()
+        self.below = 0
         self.rule(rules)
 
     def rule(self, rules: Rules) -> None:
@@ -63,6 +71,29 @@ class FirstFetches:
         worth = float(self._firsts.foreseen(np.array([gain]), [groups_of_unseen(url, in_links)])[0])
         return worth * LASTING_D / float(self._costs.expected([(site_of(url),)])[0])
 
+    def worths(self, urls: Sequence[str], in_links: Sequence[int]) -> Floats:
+        """The same of many of which nothing is foreseen: those of one folder with about as many in-links are alike."""
+        firsts, known = self._folders
+        if firsts is not self._firsts or len(known) > MOST_FOLDERS:
+            known = {}
+            self._folders = self._firsts, known
+        keys = [
+            (url.partition("?")[0].rpartition("/")[0], max(links, 1).bit_length())
+            for url, links in zip(urls, in_links, strict=True)
+        ]
+        new = {key: one for key, one in zip(keys, zip(urls, in_links, strict=True), strict=True) if key not in known}
+        worth = self._firsts.worth([groups_of_unseen(*one) for one in new.values()]).tolist()
+        known |= {key: (each, site_of(url)) for (key, (url, _)), each in zip(new.items(), worth, strict=True)}
+        found = [known[key] for key in keys]
+        sites = list(dict.fromkeys(site for _, site in found))
+        costs = dict(zip(sites, self._costs.expected([(site,) for site in sites]).tolist(), strict=True))
+        return np.array([each * LASTING_D / costs[site] for each, site in found], np.float64)
+
+    @property
+    def measured(self) -> float:
+        """Of how many first fetches it is known what they brought, where anything at all brings something."""
+        return self._firsts.returns.total[0] if self._firsts.unit > 0 else 0.0
+
     @property
     def price(self) -> float | None:
         """What a first fetch must be worth; None where nothing has a price."""
@@ -75,8 +106,10 @@ class FirstFetches:
         if price is None or worth >= price or self._floor.room(now_s):
             if price is not None and worth < price:
                 self._floor.take(now_s)
+                self.below += 1
             self.held.let_go(url)
             return None
+        self.below += 1
         self.held.put(url, worth, price, now_s)
         return max(self._floor.ready_s, now_s + ASK_AGAIN_S)
 

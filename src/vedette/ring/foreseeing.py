@@ -23,12 +23,13 @@ class Foreseeing:
         self._hosts, self._urls, self._foresight = hosts, urls, foresight
 
     @property
-    def _is_at_work(self) -> bool:
+    def is_at_work(self) -> bool:
+        """Whether something is foreseen, and the operator wants it heeded."""
         return self._hosts.rules.order == "impact" and self._foresight.turn > 0
 
     def fronts(self, urls: Sequence[str]) -> dict[int, int]:
         """The front queues of URLs that are found now, by their places, as far as what they bring is foreseen."""
-        if not self._is_at_work:
+        if not self.is_at_work:
             return {}
         gains = self._foresight.gains(np.zeros(len(urls), np.uint32), urls)
         known = np.flatnonzero(np.isfinite(gains))
@@ -39,7 +40,7 @@ class Foreseeing:
 
         Of whom nothing is foreseen (known pages that wait again, what was found since) stays in its queue, in front.
         """
-        if not self._is_at_work or host.lined_up == self._foresight.turn:
+        if not self.is_at_work or host.lined_up == self._foresight.turn:
             return
         host.lined_up = self._foresight.turn
         ids, before = self._urls.lined_up(host.id)
@@ -52,13 +53,13 @@ class Foreseeing:
 
     def weighed(self, leased: Sequence[Leased], batch: Unseen) -> Unseen:
         """The batch with what is foreseen of each."""
-        if not self._is_at_work:
+        if not self.is_at_work:
             return batch
         return Weighed(batch.depth, batch.found, batch.inlinks, self._gains(leased))
 
     def gain(self, leased: Leased) -> float:
         """What is foreseen of one; NaN where nothing is."""
-        return float(self._gains([leased])[0]) if self._is_at_work else nan
+        return float(self._gains([leased])[0]) if self.is_at_work else nan
 
     def _gains(self, leased: Sequence[Leased]) -> Floats:
         return self._foresight.gains(np.array([one.id for one in leased], np.uint32), [one.url for one in leased])

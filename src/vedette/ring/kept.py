@@ -12,7 +12,7 @@ from vedette.ring.orders import Errand, Orders
 from vedette.ring.ports import Way
 from vedette.ring.refresh_names import PREFERRED
 
-__all__ = ["KeptHost", "Named", "Order", "Rules", "Tally"]
+__all__ = ["KeptHost", "Named", "Order", "Rules", "Sifted", "Tally"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,14 @@ class Rules:
         return self.allow_public if is_public(address) else self.allow_private or private
 
 
+class Sifted(NamedTuple):
+    """When unseen URLs were put in line by worth, at which price, and how many first fetches had been measured."""
+
+    at_s: float
+    price: float
+    measured: float
+
+
 @dataclass(slots=True, eq=False)
 class KeptHost:
     """A host in play: where it is, who asks it, what is out, when it may be asked, and why it waits.
@@ -63,7 +71,8 @@ class KeptHost:
     errands ahead as it proves good, so that hosts which hang hold few. ``wishes`` are URLs that somebody waits for:
     they come first, until they have ended. ``news`` are URLs that are new on the web and wait to be fetched: they come
     next. ``held`` counts URLs that are held back, by what they wait for.
-    ``lined_up`` is the making of ``foresight`` by which its URLs stand in line.
+    ``lined_up`` is the making of ``foresight`` by which its URLs stand in line, ``sifted`` says what was known when
+    they last were put in line by worth.
     ``detoured`` says that its address is the operator's word. ``short_of`` says for which part of the fetch budget it
     stands in line; empty where it does not.
     """
@@ -96,6 +105,7 @@ class KeptHost:
     resolving: bool = False
     queued_s: float | None = None
     lined_up: int = 0
+    sifted: Sifted | None = None
 
     @property
     def busy(self) -> bool:
