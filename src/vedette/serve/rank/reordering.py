@@ -26,8 +26,8 @@ from vedette.serve.rank.trial_seats import dealt
 
 __all__ = ["POLICY", "UNPROVEN", "Chances", "Reordered", "is_by_learning", "reordered"]
 
-# What ranked, as written down with each search; another number when the arithmetic changes.
-POLICY = "prospect/2"
+# What ranked, as written down with each search; another number when the arithmetic changes, or who gets it.
+POLICY = "prospect/3"
 UNPROVEN = "here to be tried: few people have seen it"
 
 POINTS = 1.0  # T
