@@ -6,7 +6,11 @@ against them, paired by world and seed: against the best setting of each world w
 these seeds, too; against the one that is best by the other seeds; and against each setting in all worlds. Rows are
 appended to ``--rows`` as they come, and those that are there are not worked out again. The last line is JSON.
 
+With ``--runs`` nothing is worked out: folders that ``vedette lab run ranking --out DIR`` left are read, and ``default``
+is held against each other policy, world by world and over all worlds.
+
     python bench/ranking.py --worlds default,quiet,jester:jester5k.npz --policies default,popularity,grid --seeds 4
+    python bench/ranking.py --runs DIR DIR
 """
 
 import argparse
@@ -19,7 +23,9 @@ from vedette.decide import rng_for
 from vedette.lab.community_model import solved
 from vedette.lab.experiment import Cell
 from vedette.lab.experiments.ranking import EXPERIMENT
-from vedette.lab.ranking_rows import GRID
+from vedette.lab.ranking_rows import BEST, GRID
+from vedette.lab.registry import DEFAULT
+from vedette.lab.report import read_run
 from vedette.lab.statistics import interval, paired
 from vedette.lab.worlds.community import community_named, ideal_qpc, qualities
 
@@ -34,6 +40,9 @@ Rows = dict[Key, Mapping[str, float]]
 def main() -> None:
     """Work out what is missing, seed by seed, and say how it stands."""
     asked = _asked()
+    if asked.runs:
+        _print_runs(asked.runs)
+        return
     worlds = [name if ":" in name else f"community:{name}" for name in asked.worlds.split(",")]
     if asked.model:
         for world in worlds:
@@ -55,6 +64,26 @@ def main() -> None:
     for policy in others if settings else []:
         _compare(policy, settings, rows, wanted)
     print(json.dumps({"cells": len(wanted), "worlds": worlds, "policies": policies, "seeds": list(seeds)}))
+
+
+def _print_runs(folders: Sequence[Path]) -> None:
+    """Tables of runs that are there, and how ``default`` does against each other policy that they have."""
+    rows: Rows = {
+        (each.cell.world, each.cell.policy, each.cell.budget, each.cell.seed): each.numbers
+        for folder in folders
+        for each in read_run(folder).rows
+    }
+    worlds = list(dict.fromkeys(key[0] for key in rows))
+    policies = list(dict.fromkeys(key[1] for key in rows))
+    for world in worlds:
+        _print_world(world, policies, {key: row for key, row in rows.items() if key[0] == world})
+    for rival in policies:
+        ours = [key for key in rows if key[1] == DEFAULT and (key[0], rival, key[2], key[3]) in rows]
+        for world in worlds if rival == BEST else ():
+            _against(DEFAULT, f"{rival} in {world}", [(key, rival) for key in ours if key[0] == world], rows)
+        if rival != DEFAULT and ours:
+            _against(DEFAULT, f"{rival} in all of them", [(key, rival) for key in ours], rows)
+    print(json.dumps({"cells": len(rows), "worlds": worlds, "policies": policies}))
 
 
 def _compare(policy: str, settings: Sequence[str], rows: Rows, wanted: Sequence[Key]) -> None:
@@ -81,6 +110,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--lives", type=float, default=EXPERIMENT.budgets[0])
     parser.add_argument("--rows", type=Path)
+    parser.add_argument("--runs", type=Path, nargs="+", help="folders of finished lab runs")
     parser.add_argument("--model", action="store_true", help="what the formulas say of communities, without a run")
     return parser.parse_args()
 
@@ -103,6 +133,8 @@ def _print_world(world: str, policies: Iterable[str], rows: Rows) -> None:
     print(f"{world}\n{'policy':24}" + "".join(f"{name:>28}" for name in SHOWN))
     for policy in policies:
         ours = [row for (_, name, _, _), row in rows.items() if name == policy]
+        if not ours:
+            continue
         found = [interval([row.get(name, float("nan")) for row in ours]) for name in SHOWN]
         print(f"{policy:24}" + "".join(f"{f'{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]':>28}" for one in found))
 

@@ -41,15 +41,34 @@ def test_rows_as_json_have_policy_world_budget_seed_and_metrics(capsys: pytest.C
 
 
 def test_a_run_says_what_to_do_next_and_doing_it_works(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The rows lie where the last lines say, and the command of the last line writes a report."""
+    """A table of the policies; the rows lie where the last lines say, and the command of the last writes a report."""
     pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
-    assert main([*TINY, "--seeds", "2", "--policies", "default,random"]) == 0
-    first, following = capsys.readouterr().out.splitlines()
+    assert main([*TINY, "--seeds", "2", "--policies", "default,random", "--budget", "4"]) == 0
+    head, *table, first, following = capsys.readouterr().out.splitlines()
+    assert head.split()[:2] == ["policy", "freshness"]
+    assert [line.split()[0] for line in table[:2]] == ["default", "random"]
     assert (here / first.rpartition(": ")[2]).is_file()
     assert main(following.partition("vedette ")[2].replace("DIR", "out").split()) == 0
     written_files = capsys.readouterr().out.split()
     assert all((here / name).is_file() for name in written_files)
     assert main(["lab", "report", "--to", "out"]) == 0
+
+
+@pytest.mark.usefixtures("here")
+def test_a_table_names_worlds_and_budgets_where_they_differ_and_stays_away_where_it_is_long(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What is the same on every line is left out; what no screen holds is for a report; quiet runs say nothing."""
+    pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
+    assert main([*TINY, "--seeds", "1", "--policies", "default", "--budget", "2,4"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split()[:3] == ["budget", "policy", "freshness"]
+    assert [line.split()[:2] for line in lines[:2]] == [["2", "default"], ["4", "default"]]
+    many = ",".join(str(number) for number in range(1, 42))
+    assert main([*TINY, "--seeds", "1", "--policies", "default", "--budget", many]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert main([*TINY, "--seeds", "1", "--policies", "default", "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
 
 
 def test_a_report_is_put_where_the_console_of_a_data_folder_finds_it(here: Path) -> None:

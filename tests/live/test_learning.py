@@ -15,6 +15,7 @@ from vedette.edges.record_book import RecordBook
 from vedette.edges.slate_log import SlateLog
 from vedette.edges.state import hold, open_state
 from vedette.learn.guarding import Guarded
+from vedette.learn.reader_groups import ALL, PLAIN, group_of
 from vedette.learn.record import Event, Record, SlateRecord
 from vedette.live.learning import Learning, learn
 from vedette.live.ranking_told import keep_told, read_told, status_words
@@ -125,6 +126,23 @@ def test_harm_brings_back_the_safe_order(tmp_path: Path, generation: Path) -> No
     assert not (generation / FILE).exists()
     assert "guard" in status_words(told, NOW_S)
     assert learn(tmp_path, generation, NOW_S + DAY_S).guard == told.guard
+
+
+def test_orders_are_told_by_the_version_that_ranks(tmp_path: Path, generation: Path) -> None:
+    """From its first search to its last; what an older version showed, by other lots, says nothing. It is kept."""
+    slates, events = made_record(PAGES, 1500)
+    by_lot = [
+        slate._replace(policy="linear/1" if group_of(slate.visitor) == PLAIN else POLICY, at_s=slate.at_s + 2 * DAY_S)
+        for slate in slates
+    ]
+    before, others = made_record(PAGES, 300, seed=9, policy="prospect/1")
+    record(tmp_path, before + by_lot, others + events)
+    told = learn(tmp_path, generation, NOW_S)
+    assert [each.name for each in told.orders] == [PLAIN, ALL]
+    assert 1490 <= told.orders[0].of_readers <= 1500
+    truth = 1 - np.prod([1 - 0.8**place * np.mean(list(PAGES.values())) for place in range(10)])
+    assert all(each.snips.low - 0.05 <= truth <= each.snips.high + 0.05 for each in told.orders)
+    assert read_told(generation.parent) == told
 
 
 def test_groups_are_compared_over_the_same_hours(tmp_path: Path, generation: Path) -> None:

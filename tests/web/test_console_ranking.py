@@ -7,6 +7,9 @@ from tests.web.small_operator import Console, signed_in
 from tests.web.small_search import NOW_S, SmallSearch
 
 from vedette.learn.guarding import Arm, Guarded
+from vedette.learn.off_policy import NOT_ENOUGH, Estimate
+from vedette.learn.other_orders import OtherOrder
+from vedette.learn.reader_groups import ALL, PLAIN, UNTRIED
 from vedette.web.console.rank_ports import Promoted, RankingTold
 from vedette.web.console.ranking import verdict
 from vedette.web.console.watch_ports import Machine
@@ -49,6 +52,38 @@ def test_shares_groups_and_pages_are_told(monkeypatch: pytest.MonkeyPatch) -> No
     for words in ("5 %", "0.64 (0.61 to 0.67)", "0.60 (0.51 to 0.69)", GOOD.url, "not liked", "12 of the same visitor"):
         assert words in text
     assert "No difference can be told so far" in text
+
+
+def order(name: str, readers: int, low: float, high: float, said: str = "") -> OtherOrder:
+    """An order of which all estimates say the same."""
+    found = Estimate((low + high) / 2, low, high, float(readers), said)
+    return OtherOrder(name, readers, 5000, found, found, found)
+
+
+@pytest.mark.parametrize(
+    ("plain", "untried", "words"),
+    [
+        ((0.3, 0.4), (0.7, 0.8), ("fewer searches would have succeeded", "more searches would have succeeded")),
+        ((0.45, 0.55), (0.48, 0.58), ("relevance alone would have done better or worse cannot be told",)),
+    ],
+)
+def test_orders_that_most_did_not_get_are_told(
+    monkeypatch: pytest.MonkeyPatch, plain: tuple[float, float], untried: tuple[float, float], words: tuple[str, ...]
+) -> None:
+    """Each with its interval, and no more is said than that intervals lie apart."""
+    orders = (order(PLAIN, 500, *plain), order(UNTRIED, 510, *untried), order(ALL, 3990, 0.5, 0.6))
+    text = page(monkeypatch, TOLD._replace(orders=orders))
+    for said in (*words, "55 % (50 % to 60 %)", f"({round(100 * plain[0])} % to {round(100 * plain[1])} %)"):
+        assert said in text
+
+
+def test_orders_of_which_too_little_is_known_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a number nor a verdict; how many readers are there is said."""
+    orders = (order(PLAIN, 42, 0.1, 0.9, NOT_ENOUGH), order(ALL, 390, 0.5, 0.6))
+    text = page(monkeypatch, TOLD._replace(orders=orders))
+    assert text.count(NOT_ENOUGH) == 3
+    assert "100 readers must have got an order before it is told, and it is 42" in text
+    assert "What if everybody" not in page(monkeypatch, TOLD)
 
 
 def test_a_guard_that_holds_is_said_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,14 @@ def test_about_one_in_ten_is_held_against() -> None:
     assert 0.85 < sum(learned) / len(learned) < 0.95
 
 
+def test_about_one_in_ten_sees_what_was_learned_and_nothing_tried() -> None:
+    """So that what trials cost and bring can be told; who gets relevance alone has nothing tried either."""
+    readers = [Trials(most=2).audience(f"{number * 2654435761:016x}") for number in range(2000)]
+    untried = [reader for reader in readers if reader.is_learned and not reader.unproven]
+    assert 0.05 < len(untried) / len(readers) < 0.15
+    assert not any(reader.unproven for reader in readers if not reader.is_learned)
+
+
 def test_a_person_is_shown_so_many_and_no_more() -> None:
     """After a day's share nothing is tried on the same person; others have theirs."""
     trials = Trials(most=2)

@@ -12,7 +12,7 @@ from typing import Any
 
 from vedette.cli.asking import ask, folder_of, hint
 from vedette.cli.page_reading import held_lines, reading_lines, spared_lines
-from vedette.cli.refresh_words import budget_lines, first_lines, look_lines, refresh_lines
+from vedette.cli.refresh_words import budget_lines, first_lines, look_lines, rank_lines, refresh_lines
 from vedette.cli.words import ago, bytes_in_words, plain, roughly
 from vedette.config import load
 from vedette.facts import Refusal
@@ -61,6 +61,7 @@ def _lines(told: Told, options: argparse.Namespace) -> Iterator[str]:
     yield from budget_lines(told["budget"] if told["known"] is not None else None)
     yield _next_words(told, options)
     yield from _thrift_words(told, options)
+    yield from rank_lines(told.get("ranking"))
     if told["page"] is not None and told["page"]["archived"]:
         place = told["page"]["archived"]
         yield f"Archived  warc/{place['file']}, {bytes_in_words(place['length'])} from byte {place['offset']}"

@@ -47,7 +47,7 @@ def _add_run(verbs: "argparse._SubParsersAction[Parser]") -> None:
         "experiments", metavar="NAME", help="of vedette lab list, several with commas, or module:OBJECT"
     )
     parser.add_argument(
-        "--world", metavar="W,…", default="", help="git:PATH, frontpages:FILE, made:NAME or live:FOLDER"
+        "--world", metavar="W,…", default="", help="as vedette lab list shows: git:PATH, made:NAME, community:NAME …"
     )
     parser.add_argument("--budget", metavar="B,…", default="", help="numbers above 0 (default: the experiment's own)")
     parser.add_argument("--policies", metavar="P,…", default="", help="names, or module:Policy (default: all it knows)")

@@ -10,11 +10,12 @@ from pathlib import Path
 from vedette.cli.asking import folder_of
 from vedette.cli.gauge import Gauge
 from vedette.cli.lab_progress import RunProgress
+from vedette.cli.lab_table import table_lines
 from vedette.cli.words import bytes_in_words, counted
 from vedette.edges.state import check_format
 from vedette.errors import UsageError
 from vedette.lab.plan import Plan, Wanted, plan_of, read_span
-from vedette.lab.registry import BOUND, experiments
+from vedette.lab.registry import BOUND, experiment_named, experiments
 from vedette.lab.report import read_run, write_report
 from vedette.lab.rows import plain
 from vedette.lab.run_folder import ROWS, RunFolder, default_folder
@@ -62,7 +63,11 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _say_done(plan: Plan, folder: RunFolder) -> None:
-    print(f"{counted(len(plan.cells), 'cell')}, {counted(len(folder.rows()), 'row')}: {folder.path / ROWS}")
+    rows = folder.rows()
+    for name in plan.experiments:
+        lines = table_lines([row for row in rows if row.cell.experiment == name], experiment_named(name))
+        print("".join(f"{line}\n" for line in [*lines, ""] if lines), end="")
+    print(f"{counted(len(plan.cells), 'cell')}, {counted(len(rows), 'row')}: {folder.path / ROWS}")
     print(f"Next: vedette lab report {folder.path} --to DIR")
 
 

@@ -6,10 +6,11 @@ from typing import Any
 from vedette.web.console.budget_words import budget_facts
 from vedette.web.console.first_words import first_facts
 from vedette.web.console.look_words import look_facts
+from vedette.web.console.rank_words import rank_facts
 from vedette.web.console.refresh_words import Fact, refresh_facts
 from vedette.web.words import THIN
 
-__all__ = ["budget_lines", "first_lines", "look_lines", "refresh_lines"]
+__all__ = ["budget_lines", "first_lines", "look_lines", "rank_lines", "refresh_lines"]
 
 # How a fact of the console begins in a line of the terminal.
 _BEGINS = {
@@ -29,6 +30,7 @@ _BEGINS = {
     "The next fetch": "Kind      of the next fetch: ",
     "Cost of it": "Cost      ",
     "Its site got": "Budget    its site got ",
+    "Order of results": "Results   ",
 }
 
 
@@ -50,6 +52,11 @@ def first_lines(first: dict[str, Any] | None) -> Iterator[str]:
 def budget_lines(budget: dict[str, Any] | None) -> Iterator[str]:
     """What the next fetch of it is for, and what its site got of the budget."""
     return _lines(budget_facts(budget))
+
+
+def rank_lines(ranking: dict[str, Any] | None) -> Iterator[str]:
+    """What orders results, and what readers made of this page."""
+    return _lines(rank_facts(ranking))
 
 
 def _lines(facts: Iterator[Fact]) -> Iterator[str]:

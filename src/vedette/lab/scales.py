@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from vedette.web.console.scales import round_up
 
-__all__ = ["Axis", "axis_of", "said", "x_axis"]
+__all__ = ["NOTHING", "THIN", "Axis", "axis_of", "said", "x_axis"]
 
 THIN = "\u2009"
 NOTHING = "\N{EN DASH}"

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from vedette.decide import Floats, Ints
 from vedette.learn.quality import grade
-from vedette.learn.record import Event, Shown, SlateRecord
+from vedette.learn.record import QUALITY, Event, Shown, SlateRecord
 
 __all__ = ["ADDRESS_DIGITS", "Bools", "Impressions", "joined"]
 
@@ -30,7 +30,8 @@ class Impressions(NamedTuple):
     ``place`` counts from 0 on the page of results. ``liked`` is from 0 to 1, and 0 without a click. ``reason`` is why
     it stood there, as written down. ``by_policy`` names what ranked its slate; it is empty where that was not
     shown on a page, since programs are in no group of visitors. ``groups`` are the words of the queries. ``propensity``
-    is how probable its place was; below 1, lots decided it.
+    is how probable its place was; below 1, lots decided it. ``score`` is what ranked it, of which ``points`` were what
+    people had made of it. ``marks`` are those of the visitors.
     """
 
     page: Ints
@@ -46,6 +47,9 @@ class Impressions(NamedTuple):
     by_policy: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     propensity: Floats = np.zeros(0)
+    score: Floats = np.zeros(0)
+    points: Floats = np.zeros(0)
+    marks: tuple[str, ...] = ()
 
 
 class _Numbers(dict[str, int]):
@@ -66,6 +70,8 @@ class _Row(NamedTuple):
     dwell_s: float  # minus one where it was not opened
     at_days: float
     propensity: float
+    score: float
+    points: float
     reason: str
     by_policy: str
 
@@ -90,14 +96,16 @@ def joined(slates: Iterable[SlateRecord], events: Iterable[Event], speed: float 
         stayed = _dwells(deeds[slate.id], later.get(slate.id), speed)
         named = (groups[slate.words], visitors[slate.visitor], addresses[slate.visitor[:ADDRESS_DIGITS]], number)
         rows += [_row(shown, slate, named, stayed) for shown in slate.results]
-    return _columns(rows, tuple(groups))
+    return _columns(rows, tuple(groups), tuple(visitors))
 
 
 def _row(shown: Shown, slate: SlateRecord, named: tuple[int, int, int, int], stayed: Mapping[int, float]) -> _Row:
     place = max(shown.position - slate.results[0].position, 0)
     dwell_s = stayed.get(shown.page, NOT_OPENED)
     policy = slate.policy if slate.via == "page" else ""
-    return _Row(shown.page, *named, place, dwell_s, slate.at_s / DAY_S, shown.propensity, shown.reason, policy)
+    points = next((value for name, value in shown.features if name == QUALITY), 0.0)
+    told = (dwell_s, slate.at_s / DAY_S, shown.propensity, shown.score, points)
+    return _Row(shown.page, *named, place, *told, shown.reason, policy)
 
 
 def _deeds(events: Iterable[Event]) -> dict[str, list[Event]]:
@@ -135,12 +143,13 @@ def _dwells(deeds: Sequence[Event], again_s: float | None, speed: float) -> dict
     return found
 
 
-def _columns(rows: Sequence[_Row], groups: tuple[str, ...]) -> Impressions:
+def _columns(rows: Sequence[_Row], groups: tuple[str, ...], marks: tuple[str, ...]) -> Impressions:
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(_Row._fields)
     page, group, visitor, address, slate, place = (np.array(column, np.int64) for column in columns[:6])
-    dwell_s, at_days, propensity = (np.array(column, np.float64) for column in columns[6:9])
+    dwell_s, at_days, propensity, score, points = (np.array(column, np.float64) for column in columns[6:11])
     clicked = np.asarray(dwell_s != NOT_OPENED)
     liked = np.where(clicked, grade(dwell_s), 0.0)
-    reason, by_policy = (tuple(map(str, column)) for column in columns[9:])
+    reason, by_policy = (tuple(map(str, column)) for column in columns[11:])
     numbers = (page, group, visitor, address, slate, place)
-    return Impressions(*numbers, clicked, liked, at_days, reason, by_policy, groups, propensity)
+    names = (reason, by_policy, groups)
+    return Impressions(*numbers, clicked, liked, at_days, *names, propensity, score, points, marks)

@@ -22,6 +22,7 @@ from vedette.live.commands import Call
 from vedette.live.first_facts import first_facts
 from vedette.live.look_facts import look_facts
 from vedette.live.page_facts import held_facts, reading_facts, spared_facts
+from vedette.live.rank_facts import rank_facts
 from vedette.live.refresh_facts import refresh_facts
 from vedette.ring.concealment import lies_in
 from vedette.ring.ports import PageRow
@@ -87,6 +88,7 @@ class _Facts(NamedTuple):
             **reading_facts(page, site, view, self.folder, self.now_s),
             "held": held_facts(known.id, place["why"], view) if known and place and place["why"] else None,
             "spared": spared_facts(url, site, view) if page is None else None,
+            "ranking": rank_facts(page.id, url, self.folder, self.now_s) if page else None,
             "hidden": [rule._asdict() for rule in view.book.search_rules() if _hides(rule, url)],
         }
 

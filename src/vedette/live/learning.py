@@ -25,6 +25,7 @@ from vedette.edges.state import read_state
 from vedette.errors import StoreError
 from vedette.learn.guarding import Guarded, Z, judged, measured
 from vedette.learn.impressions import DAY_S, Bools, Impressions, joined
+from vedette.learn.other_orders import OtherOrder, other_orders
 from vedette.learn.reputations import Taught, taught_by
 from vedette.live.aside import Aside, give_way
 from vedette.live.ranking_told import MOST_PROMOTED, keep_told, read_told
@@ -33,7 +34,7 @@ from vedette.live.setting_orders import learns
 from vedette.ring.learned_order import group_number
 from vedette.serve.rank.promote.candidates import Candidates, Crowd
 from vedette.serve.rank.promote.prospect import Prospect
-from vedette.serve.rank.reordering import UNPROVEN, is_by_learning
+from vedette.serve.rank.reordering import POLICY, UNPROVEN, is_by_learning
 from vedette.serve.rank.reputation import Reputation, pair_key
 from vedette.web.console.rank_ports import Promoted, RankingTold
 
@@ -194,7 +195,23 @@ def _told(seen: Impressions, taught: Taught | None, table: PageTable, before: Gu
         is_enough=found.is_enough,
         guard=judged(before, found, now_s),
         promoted=_promoted(seen, is_tried, taught, table),
+        orders=_orders(seen, taught, lately, is_tried),
     )
+
+
+def _orders(seen: Impressions, taught: Taught | None, lately: Bools, is_tried: Bools) -> tuple[OtherOrder, ...]:
+    """What each order would have brought. Who got which is known of hours in which this version alone ranked.
+
+    Before its first search and after its last one everybody had the same order, so these say nothing.
+    """
+    is_ours = np.array([name == POLICY for name in seen.by_policy], bool)
+    if taught is None or not is_ours.any():
+        return ()
+    hour, at = np.floor(24 * seen.at_days), seen.at_days[is_ours]
+    lately = lately & (seen.at_days >= at.min()) & (seen.at_days <= at.max())
+    is_older = np.array([is_by_learning(name) for name in seen.by_policy], bool) & ~is_ours
+    among = lately & np.isin(hour, hour[is_ours]) & ~np.isin(hour, hour[is_older])
+    return other_orders(seen, among, is_tried, taught.examined)
 
 
 def _promoted(seen: Impressions, is_tried: Bools, taught: Taught | None, table: PageTable) -> tuple[Promoted, ...]:

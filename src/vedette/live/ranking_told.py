@@ -4,11 +4,14 @@ index/ranking.json outlives a generation, so a guard that holds goes on when the
 """
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from vedette.learn.guarding import Arm, Guarded
+from vedette.learn.off_policy import Estimate
+from vedette.learn.other_orders import OtherOrder
 from vedette.web.console.rank_ports import Promoted, RankingTold
 
 __all__ = ["FILE", "MOST_PROMOTED", "keep_told", "read_told", "status_words"]
@@ -30,9 +33,15 @@ def read_told(index: Path) -> RankingTold | None:
         kept: dict[str, Any] = json.loads((index / FILE).read_text("utf-8"))
         kept |= {"learned": Arm(*kept["learned"]), "plain": Arm(*kept["plain"]), "guard": Guarded(*kept["guard"])}
         kept |= {"promoted": tuple(Promoted(*each) for each in kept["promoted"])}
+        kept |= {"orders": tuple(map(_order, kept.get("orders", ())))}
         kept |= {"examined": tuple(kept["examined"]), "taken_off": tuple(map(tuple, kept["taken_off"]))}
         return RankingTold(**kept)
     return None
+
+
+def _order(kept: Sequence[Any]) -> OtherOrder:
+    name, readers, of_readers, *estimates = kept
+    return OtherOrder(name, readers, of_readers, *(Estimate(*each) for each in estimates))
 
 
 def status_words(told: RankingTold | None, now_s: float) -> str:

@@ -1,17 +1,18 @@
 """For whom results are ordered: who sees what was learned, and how many unproven results a person is shown in a day.
 
-One visitor in ten gets the order without anything learned, by the mark of the day: others are held against them.
+One visitor in ten gets the order without anything learned, by the mark of the day, and one gets it without anything
+tried: others are held against them (``learn.reader_groups``).
 """
 
 from dataclasses import dataclass, field
 
+from vedette.learn.reader_groups import ALL, PLAIN, group_of
 from vedette.serve.rank.reordering import UNPROVEN
 from vedette.serve.slate import ANYBODY, Audience, Slate
 
 __all__ = ["MOST_A_DAY", "Trials"]
 
 MOST_A_DAY = 20  # unproven results for one person
-ONE_IN = 10
 MOST_PEOPLE = 20_000
 BEFORE, BEHIND = 1, 2  # the first place that is open to the unproven
 
@@ -35,10 +36,10 @@ class Trials:
         """
         if not mark:
             return ANYBODY
-        number = int(mark, 16)
+        group = group_of(mark)
         left = MOST_A_DAY - self._shown.get(mark, 0)
-        most = 0 if doubt else max(min(self.most, left), 0)
-        return Audience(number % ONE_IN > 0, most, BEFORE if self.first_place else BEHIND, number)
+        most = max(min(self.most, left), 0) if group == ALL and not doubt else 0
+        return Audience(group != PLAIN, most, BEFORE if self.first_place else BEHIND, int(mark, 16))
 
     def saw(self, mark: str, slate: Slate) -> None:
         """Count what was shown to be tried."""

@@ -1,9 +1,11 @@
 """Communities of pages and people around a topic (Pandey08, 5.4 and 5.7.1), by name.
 
-    community:NAME[+exact][+EXPONENT]
+    community:NAME[+exact][+EXPONENT][+visitsN][+surfX]
 
 ``+exact`` lets the engine measure popularity without noise, as the thesis does: awareness times quality. Otherwise it
 counts likes. ``+0.5`` sets the exponent of the law of quality, which is ``0.4 i^(-2/3)`` where nobody says otherwise.
+``+visits100000`` sets visits a day, with as many users (figure 5.9), ``+surf0.6`` the share of visits that follow links
+or chance instead of a list (figure 5.11).
 """
 
 import re
@@ -21,7 +23,7 @@ __all__ = ["COMMUNITIES", "Community", "community_named", "ideal_qpc", "qualitie
 
 BEST = 0.4
 _YEAR = 365.0
-_NAME = re.compile(r"([a-z-]+)(\+exact)?(?:\+(\d\.\d{1,4}))?")
+_NAME = re.compile(r"([a-z-]+)(\+exact)?(?:\+(\d\.\d{1,4}))?(?:\+visits(\d{2,6}))?(?:\+surf([01]\.\d{1,2}))?")
 
 
 class Community(NamedTuple):
@@ -70,12 +72,18 @@ def community_named(name: str) -> Community:
 
     >>> community_named("quiet+exact").people, community_named("default+0.5").exponent
     (10, 0.5)
+    >>> community_named("default+visits5000").people, community_named("default+exact+surf0.6").surfing
+    (500, 0.6)
     """
     read = _NAME.fullmatch(name)
     if read is None or read[1] not in COMMUNITIES:
         raise UsageError(f'there is no world "community:{name}"; {near(name.partition("+")[0], COMMUNITIES)}')
     found = COMMUNITIES[read[1]]._replace(exact=bool(read[2]))
-    return found._replace(exponent=float(read[3])) if read[3] else found
+    if read[3]:
+        found = found._replace(exponent=float(read[3]))
+    if read[4]:
+        found = found._replace(users=int(read[4]), visits_per_day=int(read[4]))
+    return found._replace(surfing=min(float(read[5]), 1.0)) if read[5] else found
 
 
 def qualities(community: Community, seed: int) -> Floats:

@@ -26,8 +26,8 @@ from vedette.serve.rank.trial_seats import dealt
 
 __all__ = ["POLICY", "UNPROVEN", "Chances", "Reordered", "is_by_learning", "reordered"]
 
-# What ranked, as written down with each search; another number when the arithmetic changes.
-POLICY = "prospect/2"
+# What ranked, as written down with each search; another number when the arithmetic changes, or who gets it.
+POLICY = "prospect/3"
 UNPROVEN = "here to be tried: few people have seen it"
 
 POINTS = 1.0  # T
@@ -68,14 +68,16 @@ def is_by_learning(policy: str) -> bool:
 def reordered(rows: Ints, scores: Floats, believed: Believed, reputation: Reputation, chances: Chances) -> Reordered:
     """Another order of rows; scores and what is believed are by row of the search, so rows may be some of them."""
     score, mean = scores[rows], believed.mean[rows]
-    points = np.clip(POINTS * np.log(mean / believed.general), -MOST_POINTS, MOST_POINTS)
-    taught, wanted = _taught(rows, believed, reputation)
-    relevance = np.exp((score - score.max(initial=0.0)) / POINTS)
-    own = relevance * believed.general * np.exp(points / POINTS)
-    tried = own + relevance * taught
-    is_unproven = (taught > mean) & bool(chances.most)
-    # Those who would teach about as much stand for one another.
-    level = np.where(is_unproven, np.exp(np.floor(STEPS * np.log(np.maximum(tried, 1e-300))) / STEPS), 0.0)
+    points = np.minimum(np.maximum(POINTS * np.log(mean / believed.general), -MOST_POINTS), MOST_POINTS)
+    worth = (score - score.max(initial=0.0) + points) / POINTS
+    own = believed.general * np.exp(worth)
+    level, wanted = np.zeros(len(rows)), np.ones(len(rows))
+    if chances.most:
+        taught, wanted = _taught(rows, believed, reputation)
+        unproven = np.flatnonzero(taught > mean)
+        tried = own[unproven] * (1.0 + taught[unproven] / (believed.general * np.exp(points[unproven] / POINTS)))
+        # Those who would teach about as much stand for one another.
+        level[unproven] = np.exp(np.floor(STEPS * np.log(np.maximum(tried, 1e-300))) / STEPS)
     seats = Seats(chances.first, chances.most, believed.views_per_day * DELAY_DAYS)
     found = dealt(own, level, wanted, seats, chances.rng)
     return Reordered(rows[found.rows], found.propensities, points[found.rows], found.is_tried)
@@ -84,14 +86,14 @@ def reordered(rows: Ints, scores: Floats, believed: Believed, reputation: Reputa
 def _taught(rows: Ints, believed: Believed, reputation: Reputation) -> tuple[Floats, Floats]:
     """What a view of each teaches, and how many it has use for; nothing of whom enough is known."""
     likes, looks = believed.here_likes[rows], believed.here_looks[rows]
-    young = (looks <= MOST_AWARE) & (likes <= MOST_LIKES)
-    at = (
-        np.rint(np.where(young, looks, MOST_AWARE)).astype(np.int64),
-        np.rint(np.where(young, likes, 0)).astype(np.int64),
-    )
+    young = np.flatnonzero((looks <= MOST_AWARE) & (likes <= MOST_LIKES))
+    likes, looks = likes[young], looks[young]
+    at = np.rint(looks).astype(np.int64), np.rint(likes).astype(np.int64)
     fresh = np.maximum(1.0 - looks / max(reputation.people, 1.0), 0.0)
-    taught = PATIENCE * reputation.teaching[at] * believed.views_per_day * LASTS_DAYS * fresh
-    taught = np.where(young, taught, 0.0)
+    views = PATIENCE * believed.views_per_day * LASTS_DAYS
+    teaches = views * reputation.teaching[at] * fresh
     # In proportion to the best, which has the bound.
-    taught *= min(1.0, MOST_TAUGHT * believed.general / max(float(taught.max(initial=0.0)), 1e-300))
-    return taught, np.where(young, reputation.ahead[at], 1.0)
+    teaches *= min(1.0, MOST_TAUGHT * believed.general / max(float(teaches.max(initial=0.0)), 1e-300))
+    taught, wanted = np.zeros(len(rows)), np.ones(len(rows))
+    taught[young], wanted[young] = teaches, reputation.ahead[at]
+    return taught, wanted

@@ -59,23 +59,21 @@ class Reputation(NamedTuple):
 
     def of(self, ids: Ints, hosts: Ints, query: int) -> Believed:
         """What is believed of pages for a query: of the pair, else of the page, else of its site and the query."""
-        asked, was_asked = _places(self.query, np.array([query], np.int64))
-        for_query = float(self.query_mean[asked[0]]) if was_asked[0] else self.general
-        views = float(self.query_views[asked[0]]) if was_asked[0] else 0.0
-        at, of_host = _places(self.host, hosts)
-        mean = (np.where(of_host, _taken(self.host_mean, at), self.general) + for_query) / 2
-        at, is_known = _places(self.page, ids)
-        mean = np.where(is_known, _taken(self.mean, at), mean)
-        likes = np.where(is_known, _taken(self.likes, at), 0.0)
-        looks = np.where(is_known, _taken(self.looks, at), 0.0)
-        at, is_pair = _places(self.pair, pair_keys(query, ids))
-        here_likes, here_looks = (
-            np.where(is_pair, _taken(each, at), 0.0) for each in (self.pair_likes, self.pair_looks)
-        )
+        _, asked = _found(self.query, np.array([query], np.int64))
+        for_query = float(self.query_mean[asked[0]]) if len(asked) else self.general
+        views = float(self.query_views[asked[0]]) if len(asked) else 0.0
+        mean = np.full(len(ids), self.general)
+        likes, looks, here_likes, here_looks = np.zeros((4, len(ids)))
+        row, at = _found(self.host, hosts)
+        mean[row] = self.host_mean[at]
+        mean = (mean + for_query) / 2
+        row, at = _found(self.page, ids)
+        mean[row], likes[row], looks[row] = self.mean[at], self.likes[at], self.looks[at]
+        row, at = _found(self.pair, pair_keys(query, ids))
+        mean[row], here_likes[row], here_looks[row] = self.pair_mean[at], self.pair_likes[at], self.pair_looks[at]
         others = np.maximum(looks - here_looks, 0.0)
         counted = ELSEWHERE * others / (others + 2 * ELSEWHERE)
         here_likes += counted * np.minimum(np.maximum(likes - here_likes, 0.0) / np.maximum(others, 1e-9), 1.0)
-        mean = np.where(is_pair, _taken(self.pair_mean, at), mean)
         return Believed(mean, likes, looks, here_likes, here_looks + counted, self.general, views)
 
 
@@ -95,13 +93,11 @@ def pair_keys(query: int, ids: Ints) -> Ints:
     return np.asarray(mixed.view(np.int64))
 
 
-def _places(known: Ints, wanted: Ints) -> tuple[Ints, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """Where each is among what is known, and whether it is there."""
+def _found(known: Ints, wanted: Ints) -> tuple[Ints, Ints]:
+    """Of those that are known: which of the wanted they are, and where they are among what is known."""
     if not len(known):
-        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), bool)
-    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return at, known[at] == wanted
-
-
-def _taken(values: Floats, at: Ints) -> Floats:
-    return values[at] if len(values) else np.zeros(len(at))
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    at = known.searchsorted(wanted)
+    at[at == len(known)] = 0
+    row = np.flatnonzero(known[at] == wanted)
+    return row, at[row]

@@ -10,6 +10,8 @@ The chances are exact. Seats have fixed places whoever wins them, so where a row
 many of the winners had stood before it, which is a sum of hypergeometric numbers.
 """
 
+from collections.abc import Iterator
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -54,17 +56,19 @@ def dealt(own: Floats, tried: Floats, wanted: Floats, seats: Seats, rng: np.rand
 
 def _lots(own: Floats, tried: Floats, wanted: Floats, seats: Seats) -> list[_Lot]:
     """The seats, by those who may have them; everything is in the order of ``own``."""
-    places = np.arange(len(own))
-    candidates = np.flatnonzero((tried > own) & (places >= seats.first))
-    views = seats.by_place(len(own)).tolist()
     length = min(FIRST_PAGE, len(own))
     lots: list[_Lot] = []
     taken, left = seats.first - 2, seats.most  # the last place that was given away
-    # How many are worth more by themselves than each candidate would be.
-    best = np.searchsorted(-own, -tried[candidates])
-    by_worth = candidates[best_first(tried[candidates])]
-    for among in np.split(by_worth, np.flatnonzero(np.diff(tried[by_worth])) + 1) if len(candidates) else ():
-        start = max(taken + 1, int(best[np.searchsorted(candidates, among[0])]))
+    # Who would not come before the last of the first page gets no seat, and that is nearly everybody.
+    is_able = (tried > own) & (tried >= own[length - 1]) if length else np.zeros(0, bool)
+    is_able[: seats.first] = False
+    candidates = np.flatnonzero(is_able)
+    if not len(candidates):
+        return lots
+    views = seats.by_place(len(own)).tolist()
+    for among in _groups(candidates, tried):
+        # How many are worth more by themselves than each of these would be.
+        start = max(taken + 1, int(np.count_nonzero(own[:length] > tried[among[0]])))
         if not left or start >= length:  # those who follow are worth less
             break
         use = float(wanted[among[0]]) * len(among) * (SHARE if len(among) >= CROWD else 1.0)
@@ -74,6 +78,16 @@ def _lots(own: Floats, tried: Floats, wanted: Floats, seats: Seats) -> list[_Lot
             lots.append(lot)
             taken, left = lot.seats[-1], left - len(lot.seats)
     return lots
+
+
+def _groups(candidates: Ints, tried: Floats) -> Iterator[Ints]:
+    """Those who would be worth the same, best first."""
+    by_worth = candidates[best_first(tried[candidates])]
+    worth = tried[by_worth]
+    begin = 0
+    for end in [*(np.flatnonzero(worth[1:] != worth[:-1]) + 1).tolist(), len(worth)]:
+        yield by_worth[begin:end]
+        begin = end
 
 
 def _open(start: int, use: float, views: list[float], most: int) -> list[int]:
@@ -113,34 +127,56 @@ def _seated(order: Ints, lots: list[_Lot], rng: np.random.Generator) -> Dealt:
 
 
 def _staying(length: int, lots: list[_Lot], winners: list[int]) -> Floats:
-    """For each row that won nothing: how probable that was, and that as many winners had stood before it."""
-    most = sum(len(lot.seats) for lot in lots)
-    chance = np.zeros((length, most + 1))
-    chance[:, 0] = 1.0
-    stays = np.ones(length)
+    """For each row that won nothing: how probable that was, and that as many winners had stood before it.
+
+    Before the first who could win nobody moves, and behind the last one everybody does, whoever wins.
+    """
+    begin, end = (each(int(pick(lot.among)) for lot in lots) for each, pick in ((min, np.min), (max, np.max)))
+    within = [_Lot(lot.seats, lot.among - begin) for lot in lots]
+    chance = np.ones(length)
+    chance[begin : end + 1] = _staying_within(end + 1 - begin, within, [winner - begin for winner in winners])
+    return chance
+
+
+def _staying_within(length: int, lots: list[_Lot], winners: list[int]) -> Floats:
+    stays, parts = np.ones(length), [np.ones(length)]
     for lot in lots:
         is_in = np.zeros(length)
         is_in[lot.among] = 1.0
-        before = np.cumsum(is_in) - is_in
+        before = is_in.cumsum() - is_in
         others = len(lot.among) - is_in  # of the lot, without the row itself
-        stays *= 1.0 - is_in * len(lot.seats) / len(lot.among)
-        start = chance
-        chance = np.zeros_like(start)
-        for count, part in enumerate(_hypergeometric(before, others, len(lot.seats))):
-            chance[:, count:] += start[:, : most + 1 - count] * part[:, None]
+        stays *= 1.0 - is_in * (len(lot.seats) / len(lot.among))
+        parts = _summed(parts, _hypergeometric(before, others, len(lot.seats)))
     is_winner = np.zeros(length, np.int64)
     is_winner[winners] = 1
-    return np.asarray(stays * chance[np.arange(length), np.cumsum(is_winner) - is_winner])
+    return np.asarray(stays * np.choose(is_winner.cumsum() - is_winner, parts))
+
+
+def _summed(parts: list[Floats], others: list[Floats]) -> list[Floats]:
+    """The law of the sum of two numbers that have nothing to do with each other."""
+    if len(parts) == 1:
+        return others
+    found = [np.zeros(len(parts[0])) for _ in range(len(parts) + len(others) - 1)]
+    for one, part in enumerate(parts):
+        for two, other in enumerate(others):
+            found[one + two] += part * other
+    return found
 
 
 def _hypergeometric(before: Floats, others: Floats, draws: int) -> list[Floats]:
-    """How probably 0, 1 … of so many draws without putting back hit one of those before."""
-    parts = [np.ones(len(before))]
-    for drawn in range(draws):
-        left = np.maximum(others - drawn, 1.0)
-        hits = [np.clip(before - count, 0.0, left) / left for count in range(len(parts))]
-        missed = [part * (1.0 - hit) for part, hit in zip(parts, hits, strict=True)]
-        hit_now = [part * hit for part, hit in zip(parts, hits, strict=True)]
-        nothing = np.zeros(len(before))
-        parts = [a + b for a, b in zip([*missed, nothing], [nothing, *hit_now], strict=True)]
-    return parts
+    """How probably 0, 1 … of so many draws without putting back hit one of those before.
+
+    >>> [part.tolist() for part in _hypergeometric(np.array([1.0]), np.array([4.0]), 2)]
+    [[0.5], [0.5], [0.0]]
+    """
+    hits, misses, all_ = (_falling(each, draws) for each in (before, others - before, others))
+    ways = 1.0 / np.maximum(all_[draws], 1.0)
+    return [comb(draws, hit) * ways * hits[hit] * misses[draws - hit] for hit in range(draws + 1)]
+
+
+def _falling(count: Floats, most: int) -> list[Floats]:
+    """1, n, n (n - 1) …: in how many ways so many can be drawn one after the other."""
+    found = [np.ones(len(count))]
+    for drawn in range(most):
+        found.append(found[-1] * np.maximum(count - drawn, 0.0))
+    return found

@@ -7,6 +7,7 @@ from vedette.facts import Refusal
 from vedette.web.console.budget_words import budget_facts
 from vedette.web.console.first_words import first_facts
 from vedette.web.console.look_words import look_facts
+from vedette.web.console.rank_words import rank_facts
 from vedette.web.console.refresh_words import Fact, refresh_facts
 from vedette.web.orders import Rule
 from vedette.web.words import age, ago, counted, day, language_name
@@ -111,6 +112,7 @@ def parts(told: Told) -> list[Part]:
         ("What was read", _reading(told)),
         ("Copies", _copies(told)),
         ("In the index", _index(told)),
+        ("In results", rank_facts(told.get("ranking"))),
     )
     return [Part(title, found) for title, facts in made if (found := tuple(facts))]
 

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from vedette.learn.guarding import Arm, Guarded
+from vedette.learn.other_orders import OtherOrder
 
 __all__ = ["Promoted", "RankingTold"]
 
@@ -26,7 +27,8 @@ class RankingTold(NamedTuple):
     """All of it. ``is_on`` is the operator's setting, ``is_learned`` whether there is enough to go by.
 
     ``tried`` of ``results`` shown stood there to be tried, in ``trying`` of ``searches``. ``taken_off`` is what the
-    caps on visitors and addresses took, in looks. ``general`` is the quality that is expected of any page.
+    caps on visitors and addresses took, in looks. ``general`` is the quality that is expected of any page. ``orders``
+    is what each order would have brought, had everybody got it.
     """
 
     at_s: float = 0.0
@@ -47,3 +49,4 @@ class RankingTold(NamedTuple):
     is_enough: bool = False
     guard: Guarded = Guarded()
     promoted: tuple[Promoted, ...] = ()
+    orders: tuple[OtherOrder, ...] = ()

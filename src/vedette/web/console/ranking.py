@@ -12,6 +12,9 @@ from starlette.routing import Route
 
 from vedette.errors import UsageError, VedetteError
 from vedette.learn.guarding import FEWEST_PEOPLE, Arm
+from vedette.learn.off_policy import FEWEST, Estimate
+from vedette.learn.other_orders import OtherOrder
+from vedette.learn.reader_groups import ALL, PLAIN, UNTRIED
 from vedette.web.console.explain import explained_at
 from vedette.web.console.rank_ports import Promoted, RankingTold
 from vedette.web.console.refresh_said import per_cent
@@ -22,10 +25,15 @@ from vedette.web.orders import SetMachine
 from vedette.web.ports import Search
 from vedette.web.words import THIN, sentence
 
-__all__ = ["fate_of", "give_or_take", "ranking_routes", "verdict"]
+__all__ = ["estimated", "fate_of", "give_or_take", "ranking_routes", "verdict"]
 
 LEARN = "serve.learn"
 _SWITCH: Mapping[str, str | None] = {"on": "true", "off": "false", "configured": None}
+ORDERS: Mapping[str, str] = {
+    PLAIN: "By relevance alone",
+    UNTRIED: "With what was learned, nothing tried",
+    ALL: "With what was learned and trials",
+}
 # So many looks tell something of a page, and so much better or worse than any other is worth a word.
 ENOUGH_LOOKS = 5.0
 BETTER, WORSE = 1.2, 0.8
@@ -69,6 +77,40 @@ def verdict(told: RankingTold) -> str:
     if high < 0:
         return f"Clicks are worth less with what was learned: {ends}. A guard ends it when that is beyond doubt."
     return f"No difference can be told so far: {ends}."
+
+
+def estimated(found: Estimate) -> str:
+    """The share of searches that an order would have brought to success, or that nobody can know yet.
+
+    >>> estimated(Estimate(0.41, 0.36, 0.46, 230.0, "")).replace(THIN, " ")
+    '41 % (36 % to 46 %)'
+    >>> estimated(Estimate(0.41, 0.0, 0.9, 12.0, "not enough data"))
+    'not enough data'
+    """
+    if found.said:
+        return found.said
+    low, high = max(found.low, 0.0), min(found.high, 1.0)
+    return f"{per_cent(found.value)} ({per_cent(low)} to {per_cent(high)})"
+
+
+def orders_verdict(orders: tuple[OtherOrder, ...]) -> str:
+    """What can be said of the orders that most readers did not get: no more than that intervals lie apart."""
+    by_name = {order.name: order for order in orders}
+    ours, others = by_name.get(ALL), [order for order in orders if order.name != ALL]
+    if ours is None or ours.robust.said or all(order.robust.said for order in others):
+        most = max((order.robust.effective for order in others), default=0.0)
+        return f"Not enough data: {FEWEST:.0f} readers must have got an order before it is told, and it is {most:.0f}."
+    told = [_against(ours.robust, order) for order in others if not order.robust.said]
+    return " ".join(told)
+
+
+def _against(ours: Estimate, other: OtherOrder) -> str:
+    name = ORDERS[other.name].lower()
+    if other.robust.high < ours.low:
+        return f"Had all readers got the order {name}, fewer searches would have succeeded."
+    if other.robust.low > ours.high:
+        return f"Had all readers got the order {name}, more searches would have succeeded."
+    return f"Whether the order {name} would have done better or worse cannot be told so far."
 
 
 class Line(NamedTuple):
@@ -147,6 +189,11 @@ class _Ranking:
             arms=[("With what was learned", told.learned), ("Without", told.plain)],
             seen=_PROMOTED.seen(request, lines),
             give_or_take=give_or_take,
+            orders=[(ORDERS.get(order.name, order.name), order) for order in told.orders],
+            orders_verdict=orders_verdict(told.orders),
+            estimated=estimated,
+            taken_off=[(round(looks), why) for why, looks in told.taken_off if round(looks)],
+            fewest=int(FEWEST),
             per_cent=per_cent,
             explained_at=explained_at,
         )

@@ -1,5 +1,6 @@
 """Where the unproven may sit: a list by worth, where what is shown to learn takes no more than it has use for."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -33,8 +34,15 @@ class Seats(NamedTuple):
 
     def by_place(self, length: int) -> Floats:
         """The views of each of the places that are seated one by one."""
-        shares = visibility(np.arange(1, length + 1))
-        return np.asarray(self.views * shares[:ONE_BY_ONE] / max(float(shares.sum()), 1.0))
+        shares, total = _shares(length)
+        return np.asarray(self.views * shares / max(total, 1.0))
+
+
+@lru_cache(maxsize=256)  # lists of searches have few lengths
+def _shares(length: int) -> tuple[Floats, float]:
+    """The visibility of each of the places that are seated one by one, and of all together."""
+    shares = visibility(np.arange(1, length + 1))
+    return shares[:ONE_BY_ONE].copy(), float(shares.sum())
 
 
 def seated(worth: Floats, is_unproven: Bools, wanted: Floats, seats: Seats) -> Tied:

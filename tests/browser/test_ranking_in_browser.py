@@ -1,0 +1,145 @@
+"""Ranking that learns, from the first click to the guard: requests of readers, a real tree, the console in a browser.
+
+Readers come from addresses of their own. First they like one page that relevance puts low; once that was learned it
+stands first, and pages that few have seen are tried. Then whoever gets that order is back at once, so clicks are worth
+less than they were by relevance: the guard goes back to the safe order, and everybody is told.
+"""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from playwright.sync_api import Browser as Chromium
+from playwright.sync_api import Page, expect
+from tests.browser.browsing import violations
+from tests.search_runs import SmallWeb, Up, page, small_web, up
+from tests.tree_runs import patiently
+
+from vedette.edges.generations import Generations
+from vedette.lab.visitors.browser import Browser
+from vedette.lab.visitors.deeds import Ask, Found, Look, Open
+from vedette.lab.visitors.public import Person
+from vedette.live.learning import learn
+from vedette.live.ranking_told import read_told
+from vedette.web.console.rank_ports import RankingTold
+
+HOME = "http://one.test/"
+NAMES = [f"kite{number}" for number in range(24)]
+PAGES = {HOME: page("Harbour", "the harbour", {f"/{name}": name for name in NAMES})} | {
+    f"{HOME}{name}": page(f"About {name}", f"a zeppelin and {name}") for name in NAMES
+}
+AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+QUERY = "zeppelin"
+LIKED_AT = 6  # the place, from 0, of the page that readers will like
+TEACHERS, UNHAPPY = 105, 50
+PATIENCE_S = 60.0
+
+
+class Readers:
+    """People who search, see what was found, and open a result; each is somebody else."""
+
+    def __init__(self, port: int) -> None:
+        self._port, self._next = port, 0
+
+    def come(self, many: int) -> list[tuple[Browser, Found]]:
+        """So many search, and look at what they find."""
+        came = []
+        for _ in range(many):
+            self._next += 1
+            address = f"127.1.{self._next // 200}.{self._next % 200 + 1}"
+            browser = Browser(self._port, Person(self._next, address, AGENT, robot=False))
+            found = browser.do(Ask(0.0, QUERY))
+            assert found is not None
+            assert browser.do(Look(0.0, found.slate)) is not None
+            came.append((browser, found))
+        time.sleep(0.4)  # nobody opens a result sooner
+        return came
+
+
+@pytest.fixture(scope="module")
+def run(chromium: Chromium, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:  # noqa: ARG001 - without a browser it is not started
+    """A site of pages that all have the word."""
+    web: SmallWeb
+    with small_web(PAGES) as web, up(web, tmp_path_factory.mktemp("ranking"), HOME) as run:
+        patiently(lambda: run.search(QUERY)["total"] == len(NAMES), PATIENCE_S)
+        yield run
+
+
+def told_of(run: Up) -> RankingTold:
+    """How it stands, as servers and console read it."""
+    return read_told(run.folder / "data" / "index") or RankingTold()
+
+
+def learn_now(run: Up, clicks: int) -> None:
+    """What the tree does by itself every half minute or so, done at once: all that was recorded is learned from."""
+    folder = run.folder / "data"
+    events = "SELECT count(*) FROM event WHERE kind = 'click'"
+    with closing(sqlite3.connect(f"file:{folder / 'record.db'}?mode=ro", uri=True)) as record:
+        patiently(lambda: record.execute(events).fetchone()[0] == clicks, PATIENCE_S)
+    generation = Generations(folder).current()
+    assert generation is not None
+    learn(folder, generation, time.time())
+
+
+@pytest.fixture
+def console(chromium: Chromium, run: Up) -> Iterator[Page]:
+    """Signed in."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    tab = context.new_page()
+    tab.goto(f"{run.address}/console")
+    told = (run.folder / "told.txt").read_text()
+    tab.fill("#token", next(word for word in told.split() if word.startswith("vt_")))
+    tab.click("text=Sign in >> nth=-1")
+    yield tab
+    context.close()
+
+
+def test_from_the_first_click_to_the_guard(run: Up, console: Page) -> None:
+    """Liked: it rises. Harm: the safe order is back for all, and console, status and explain say why."""
+    readers = Readers(run.port)
+    came = readers.come(TEACHERS)
+    by_relevance = [hit.page for hit in came[0][1].hits]
+    assert all([hit.page for hit in found.hits] == by_relevance for _, found in came)
+    liked = came[0][1].hits[LIKED_AT]
+    assert all(browser.do(Open(0.0, found.slate, liked.page)) is not None for browser, found in came)
+    learn_now(run, TEACHERS)
+    patiently(lambda: run.found(QUERY)[0] == liked.url, PATIENCE_S)
+    assert "liked it" in run.vedette("explain", liked.url)
+
+    came = readers.come(UNHAPPY)
+    learned = [(browser, found) for browser, found in came if found.hits[0].page == liked.page]
+    assert len(learned) > UNHAPPY // 2
+    assert len({tuple(hit.page for hit in found.hits) for _, found in learned}) > 1  # lots decide what is tried
+    for browser, found in came:
+        assert browser.do(Open(0.0, found.slate, found.hits[0].page)) is not None
+        if found.hits[0].page == liked.page:
+            browser.do(Ask(0.0, QUERY))
+    learn_now(run, TEACHERS + UNHAPPY)
+    patiently(lambda: run.found(QUERY)[0] != liked.url, PATIENCE_S)
+    assert all([hit.page for hit in found.hits] == by_relevance for _, found in readers.come(20))
+
+    why = "quality per click fell from 1.00 to 0.00"
+    assert why in run.vedette("status")
+    assert why in run.vedette("explain", liked.url)
+    console.goto(f"{run.address}/console/explain?url={liked.url}")
+    expect(console.locator("main")).to_contain_text(f"as a guard holds: {why}")
+    console.goto(f"{run.address}/console/ranking")
+    expect(console.locator("[role=status]").first).to_contain_text(f"gone back to the safe order: {why}")
+    tried = told_of(run).promoted
+    assert tried
+    assert sum(row.shown for row in tried) == told_of(run).tried
+    expect(console.locator("#promoted")).to_be_visible()
+    for row in tried[:5]:
+        expect(console.locator("main")).to_contain_text(row.url)
+    expect(console.get_by_role("region", name="What if everybody").last).to_contain_text("not enough data")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_is_usable_with_all_that_it_can_hold(run: Up, console: Page, width: int) -> None:
+    """Nothing is wider than the window, and nothing serious keeps anybody out."""
+    console.set_viewport_size({"width": width, "height": 800})
+    console.goto(f"{run.address}/console/ranking")
+    assert console.evaluate("document.documentElement.scrollWidth") <= width
+    assert violations(console) == []
