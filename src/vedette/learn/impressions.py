@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from vedette.decide import Floats, Ints
 from vedette.learn.quality import grade
-from vedette.learn.record import QUALITY, Event, Shown, SlateRecord
+from vedette.learn.record import Event, Shown, SlateRecord
 
 __all__ = ["ADDRESS_DIGITS", "Bools", "Impressions", "joined"]
 
@@ -30,8 +30,7 @@ class Impressions(NamedTuple):
     ``place`` counts from 0 on the page of results. ``liked`` is from 0 to 1, and 0 without a click. ``reason`` is why
     it stood there, as written down. ``by_policy`` names what ranked its slate; it is empty where that was not
     shown on a page, since programs are in no group of visitors. ``groups`` are the words of the queries. ``propensity``
-    is how probable its place was; below 1, lots decided it. ``score`` is what ranked it, of which ``points`` were what
-    people had made of it. ``marks`` are those of the visitors.
+    is how probable its place was; below 1, lots decided it. ``marks`` are those of the visitors.
     """
 
     page: Ints
@@ -47,8 +46,6 @@ class Impressions(NamedTuple):
     by_policy: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     propensity: Floats = np.zeros(0)
-    score: Floats = np.zeros(0)
-    points: Floats = np.zeros(0)
     marks: tuple[str, ...] = ()
 
 
@@ -70,8 +67,6 @@ class _Row(NamedTuple):
     dwell_s: float  # minus one where it was not opened
     at_days: float
     propensity: float
-    score: float
-    points: float
     reason: str
     by_policy: str
 
@@ -103,9 +98,7 @@ def _row(shown: Shown, slate: SlateRecord, named: tuple[int, int, int, int], sta
     place = max(shown.position - slate.results[0].position, 0)
     dwell_s = stayed.get(shown.page, NOT_OPENED)
     policy = slate.policy if slate.via == "page" else ""
-    points = next((value for name, value in shown.features if name == QUALITY), 0.0)
-    told = (dwell_s, slate.at_s / DAY_S, shown.propensity, shown.score, points)
-    return _Row(shown.page, *named, place, *told, shown.reason, policy)
+    return _Row(shown.page, *named, place, dwell_s, slate.at_s / DAY_S, shown.propensity, shown.reason, policy)
 
 
 def _deeds(events: Iterable[Event]) -> dict[str, list[Event]]:
@@ -146,10 +139,10 @@ def _dwells(deeds: Sequence[Event], again_s: float | None, speed: float) -> dict
 def _columns(rows: Sequence[_Row], groups: tuple[str, ...], marks: tuple[str, ...]) -> Impressions:
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(_Row._fields)
     page, group, visitor, address, slate, place = (np.array(column, np.int64) for column in columns[:6])
-    dwell_s, at_days, propensity, score, points = (np.array(column, np.float64) for column in columns[6:11])
+    dwell_s, at_days, propensity = (np.array(column, np.float64) for column in columns[6:9])
     clicked = np.asarray(dwell_s != NOT_OPENED)
     liked = np.where(clicked, grade(dwell_s), 0.0)
-    reason, by_policy = (tuple(map(str, column)) for column in columns[11:])
+    reason, by_policy = (tuple(map(str, column)) for column in columns[9:])
     numbers = (page, group, visitor, address, slate, place)
     names = (reason, by_policy, groups)
-    return Impressions(*numbers, clicked, liked, at_days, *names, propensity, score, points, marks)
+    return Impressions(*numbers, clicked, liked, at_days, *names, propensity, marks)

@@ -5,9 +5,9 @@ much as the result that was liked best. Orders are dealt by the mark of the day 
 each is known, and the estimates of ``off_policy`` hold whatever people are like. Readers are the unit, since searches
 of one person are alike.
 
-The model of the doubly robust estimate expects that a result is liked as often as it is looked at at its place, and as
-others liked it for the query: those of the other half of the readers, so that no reader is foretold by what that
-reader did. An order that was not shown is told from the results that were: those behind them are not in the record.
+The model of the doubly robust estimate knows how often searches for the same words succeed with each order: those of
+the other half of the readers, so that no reader is foretold by what that reader did. It must not look at what this
+reader was shown, or what lots decided would be taken for what the order does.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +22,7 @@ from vedette.learn.reader_groups import ALL, CHANCES, PLAIN, UNTRIED, group_of
 
 __all__ = ["OtherOrder", "other_orders"]
 
-WEIGHT = 5.0  # looks that what is liked in general counts for
-MOST_POINTS = 3.0  # that quality adds or takes away, as where results are ordered
+WEIGHT = 5.0  # searches that what is usual elsewhere counts for
 
 
 class OtherOrder(NamedTuple):
@@ -40,105 +39,69 @@ class OtherOrder(NamedTuple):
     robust: Estimate
 
 
-def other_orders(seen: Impressions, among: Bools, is_tried: Bools, examined: Floats) -> tuple[OtherOrder, ...]:
+def other_orders(seen: Impressions, among: Bools, is_tried: Bools) -> tuple[OtherOrder, ...]:
     """Each order that readers got by lot, had all got it; ``among`` says which rows count.
 
     Where nothing was tried, those who might have been shown such pages and those who might not had the same order.
     """
-    rows = np.flatnonzero(among & (seen.visitor < len(seen.marks)) & (seen.place < len(examined)))
+    rows = np.flatnonzero(among & (seen.visitor < len(seen.marks)))
     if not len(rows):
         return ()
-    readers, reader = np.unique(seen.visitor[rows], return_inverse=True)
-    group = [group_of(seen.marks[visitor]) for visitor in readers.tolist()]
-    scene = _Scene.of(seen, rows, reader, examined)
-    orders: Mapping[str, tuple[Floats, Sequence[str]]] = {
-        PLAIN: (scene.plain, (PLAIN,)),
-        UNTRIED: (scene.learned, (UNTRIED,)),
-        ALL: (np.where(np.array(group)[reader] == ALL, -scene.place.astype(np.float64), scene.learned), (ALL,)),
-    }
+    orders: Mapping[str, Sequence[str]] = {PLAIN: (PLAIN,), UNTRIED: (UNTRIED,), ALL: (ALL,)}
     if not is_tried[rows].any():
-        orders = {PLAIN: orders[PLAIN], ALL: (scene.learned, (UNTRIED, ALL))}
-    return tuple(_told(name, scene, group, key, got) for name, (key, got) in orders.items())
+        orders = {PLAIN: (PLAIN,), ALL: (UNTRIED, ALL)}
+    searches = _Searches.of(seen, rows, orders)
+    return tuple(_told(name, number, searches, got) for number, (name, got) in enumerate(orders.items()))
 
 
-class _Scene(NamedTuple):
-    """Rows that count: whose they are, which search, where they stood, what was made of them, and what is expected.
-
-    ``plain`` and ``learned`` are what rows would be ordered by, largest first.
-    """
+class _Searches(NamedTuple):
+    """A row for each search: its reader, its words and how much it succeeded. By reader: the number of the order."""
 
     reader: Ints
-    slate: Ints
-    place: Ints
-    liked: Floats
-    attraction: Floats
-    examined: Floats
-    plain: Floats
-    learned: Floats
+    group: Ints
+    success: Floats
+    order: Ints
 
     @classmethod
-    def of(cls, seen: Impressions, rows: Ints, reader: Ints, examined: Floats) -> "_Scene":
-        _, slate = np.unique(seen.slate[rows], return_inverse=True)
-        place, liked = seen.place[rows], seen.liked[rows]
-        attraction, general = _attraction(
-            np.column_stack([seen.group[rows], seen.page[rows]]), reader % 2, liked, examined[place]
-        )
-        plain = seen.score[rows] - seen.points[rows]
-        believed = np.clip(np.log(attraction / general), -MOST_POINTS, MOST_POINTS)
-        # Who was shown relevance alone has no points in the record; there it is what others made of the page.
-        is_plain = np.bincount(slate, seen.points[rows] != 0.0)[slate] == 0
-        return cls(
-            reader,
-            slate,
-            place,
-            liked,
-            attraction,
-            examined,
-            plain,
-            plain + np.where(is_plain, believed, seen.points[rows]),
-        )
+    def of(cls, seen: Impressions, rows: Ints, orders: Mapping[str, Sequence[str]]) -> "_Searches":
+        _, first, slate = np.unique(seen.slate[rows], return_index=True, return_inverse=True)
+        success = np.zeros(len(first))
+        np.maximum.at(success, slate, seen.liked[rows])
+        readers, reader = np.unique(seen.visitor[rows[first]], return_inverse=True)
+        number = {group: at for at, groups in enumerate(orders.values()) for group in groups}
+        order = [number[group_of(seen.marks[visitor])] for visitor in readers.tolist()]
+        return cls(reader, seen.group[rows[first]], success, np.array(order, np.int64))
 
-    def success(self, place: Ints) -> Floats:
-        """How probably each search brings something that is liked, with its results at these places."""
-        missed = np.log1p(-np.minimum(self.examined[place] * self.attraction, 1 - 1e-9))
-        return np.asarray(-np.expm1(np.bincount(self.slate, missed)))
-
-    def placed(self, key: Floats) -> Ints:
-        """Where each result of its search would stand; equals stay as they stood."""
-        order = np.lexsort((self.place, -key, self.slate))
-        firsts = np.searchsorted(self.slate[order], np.arange(int(self.slate.max()) + 1))
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order)) - firsts[self.slate[order]]
-        return np.minimum(place, len(self.examined) - 1)
-
-    def by_reader(self, of_slate: Floats) -> Floats:
+    def by_reader(self, of_search: Floats) -> Floats:
         """The mean over the searches of each reader."""
-        owner = np.zeros(len(of_slate), np.int64)
-        owner[self.slate] = self.reader
-        return np.asarray(np.bincount(owner, of_slate) / np.bincount(owner))
+        return np.asarray(np.bincount(self.reader, of_search) / np.bincount(self.reader))
+
+    def expected(self, order: Ints) -> Floats:
+        """How much each search would succeed with an order, as searches of the other half of the readers did."""
+        _, words = np.unique(self.group, return_inverse=True)
+        half, got = self.reader % 2, self.order[self.reader]
+        usual = _leaning(half, self.success, np.array([float(self.success.mean())] * 2))
+        of_words = _leaning(2 * words + half, self.success, np.tile(usual, int(words.max()) + 1))
+        many = int(self.order.max()) + 1 if len(self.order) else 1
+        many = max(many, int(order.max(initial=0)) + 1)
+        by_both = _leaning((2 * words + half) * many + got, self.success, np.repeat(of_words, many))
+        return np.asarray(by_both[(2 * words + 1 - half) * many + order])
 
 
-def _attraction(pairs: Ints, half: Ints, liked: Floats, looked: Floats) -> tuple[Floats, float]:
-    """How often each result is liked when it is looked at, by the readers of the other half; and so in general."""
-    _, pair = np.unique(pairs, axis=0, return_inverse=True)
-    key = 2 * pair.ravel() + (1 - half)  # the half that is asked about this row
-    source = 2 * pair.ravel() + half
-    length = int(max(key.max(), source.max())) + 1
-    likes, looks = np.bincount(source, liked, length), np.bincount(source, np.maximum(looked, liked), length)
-    general = float(liked.sum() + 1.0) / float(np.maximum(looked, liked).sum() + 2.0)
-    return np.asarray((likes[key] + WEIGHT * general) / (looks[key] + WEIGHT)), general
+def _leaning(key: Ints, values: Floats, usual: Floats) -> Floats:
+    """The mean of each key, leaning on what is usual."""
+    sums, counts = (np.bincount(key, each, len(usual)) for each in (values, np.ones(len(key))))
+    return np.asarray((sums + WEIGHT * usual) / (counts + WEIGHT))
 
 
-def _told(name: str, scene: _Scene, group: Sequence[str], key: Floats, got: Sequence[str]) -> OtherOrder:
-    best = np.zeros(int(scene.slate.max()) + 1)
-    np.maximum.at(best, scene.slate, scene.liked)
-    is_got = np.array([each in got for each in group])
-    chance = sum(CHANCES[each] for each in got)
+def _told(name: str, number: int, searches: _Searches, got: Sequence[str]) -> OtherOrder:
+    is_got = searches.order == number
+    shown = searches.order[searches.reader]
     log = Decisions(
-        np.where(is_got, chance, 1.0),
+        np.where(is_got, sum(CHANCES[each] for each in got), 1.0),
         is_got.astype(np.float64),
-        scene.by_reader(best),
-        scene.by_reader(scene.success(scene.place)),
-        scene.by_reader(scene.success(scene.placed(key))),
+        searches.by_reader(searches.success),
+        searches.by_reader(searches.expected(shown)),
+        searches.by_reader(searches.expected(np.full(len(shown), number))),
     )
-    return OtherOrder(name, int(is_got.sum()), len(group), ips(log), snips(log), doubly_robust(log))
+    return OtherOrder(name, int(is_got.sum()), len(is_got), ips(log), snips(log), doubly_robust(log))

@@ -10,12 +10,11 @@ import json
 from math import isfinite
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["QUALITY", "Event", "EventKind", "Record", "Shown", "SlateRecord", "Via", "line_of", "read_line"]
+__all__ = ["Event", "EventKind", "Record", "Shown", "SlateRecord", "Via", "line_of", "read_line"]
 
 EventKind = Literal["view", "click"]
 Via = Literal["page", "api", "mcp"]
 
-QUALITY = "quality"  # the feature by which what was learned counts
 LONGEST_QUERY = 2000
 LONGEST_REASON = 200
 MOST_SHOWN = 100

@@ -211,7 +211,7 @@ def _orders(seen: Impressions, taught: Taught | None, lately: Bools, is_tried: B
     lately = lately & (seen.at_days >= at.min()) & (seen.at_days <= at.max())
     is_older = np.array([is_by_learning(name) for name in seen.by_policy], bool) & ~is_ours
     among = lately & np.isin(hour, hour[is_ours]) & ~np.isin(hour, hour[is_older])
-    return other_orders(seen, among, is_tried, taught.examined)
+    return other_orders(seen, among, is_tried)
 
 
 def _promoted(seen: Impressions, is_tried: Bools, taught: Taught | None, table: PageTable) -> tuple[Promoted, ...]:

@@ -11,7 +11,6 @@ import numpy as np
 
 from vedette.decide import Floats, Ints, rng_for
 from vedette.facts import fingerprint
-from vedette.learn.record import QUALITY
 from vedette.ring.weighing import Weighed
 from vedette.serve.rank.reordering import UNPROVEN, Chances, reordered
 from vedette.serve.rank.reputation import Believed, Reputation
@@ -20,6 +19,7 @@ from vedette.words import words_of
 
 __all__ = ["QUALITY", "Learned", "group_number", "learned_order"]
 
+QUALITY = "quality"
 LIKED = "liked by readers who looked at it"
 # Less than this many looks is not worth a word.
 FEWEST_LOOKS = 3.0
