@@ -9,6 +9,7 @@ index/7/lock    held by whoever writes it
 
 import fcntl
 import shutil
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import IO
 from vedette.errors import StoreBusy
 
 __all__ = ["Generations"]
+
+MOMENT_S, MOMENTS = 0.02, 25
 
 
 class Generations:
@@ -57,17 +60,19 @@ class Generations:
     def _remove(self, numbers: Iterable[int]) -> None:
         for number in numbers:
             path = self.folder / str(number)
-            lock = self._held(path)
+            lock = self._held(path) if path.is_dir() else None
             if lock is not None:
                 shutil.rmtree(path, ignore_errors=True)
                 lock.close()
 
     def hold(self, generation: Path) -> IO[str]:
-        """Be its one writer."""
-        lock = self._held(generation)
-        if lock is None:
-            raise StoreBusy(f"{generation} is being written by another vedette: stop that one, or wait for its end")
-        return lock
+        """Be its one writer; who only looks whether there is one is gone in a moment."""
+        for _ in range(MOMENTS):
+            lock = self._held(generation)
+            if lock is not None:
+                return lock
+            time.sleep(MOMENT_S)
+        raise StoreBusy(f"{generation} is being written by another vedette: stop that one, or wait for its end")
 
     def keep_seq(self, generation: Path, seq: int) -> None:
         """All news up to this number is durable in it."""
@@ -99,13 +104,17 @@ class Generations:
         return []
 
     def _is_held(self, generation: Path) -> bool:
-        lock = self._held(generation)
+        """Whether anybody writes it; nobody does where it was removed since it was listed. Nothing is left there."""
+        try:
+            lock = self._held(generation, "r")
+        except FileNotFoundError:
+            return False
         if lock is not None:
             lock.close()
         return lock is None
 
-    def _held(self, generation: Path) -> IO[str] | None:
-        lock = (generation / "lock").open("a")
+    def _held(self, generation: Path, mode: str = "a") -> IO[str] | None:
+        lock: IO[str] = (generation / "lock").open(mode)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
