@@ -9,6 +9,7 @@ from vedette.edges.state_view import open_view
 from vedette.live.commands import Call
 from vedette.live.orders import carry_out
 from vedette.live.writing import written
+from vedette.web.market_orders import MarketOrder
 from vedette.web.orders import AddSite, ImportSites, Order
 
 __all__ = ["WHO", "ordered", "sentence"]
@@ -16,7 +17,7 @@ __all__ = ["WHO", "ordered", "sentence"]
 WHO = "the command line"
 
 
-def ordered(options: argparse.Namespace, order: Order) -> dict[str, Any]:
+def ordered(options: argparse.Namespace, order: Order | MarketOrder) -> dict[str, Any]:
     """Carry an order out: what was done, and whether something runs that goes by it at once."""
     folder = folder_of(options)
     reply = ask(folder, Call("order", {"order": order, "who": WHO}))

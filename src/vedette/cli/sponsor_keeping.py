@@ -10,6 +10,7 @@ from vedette.cli.asking import folder_of, hint
 from vedette.cli.ordering import ordered, sentence
 from vedette.cli.words import plain
 from vedette.config import Config, load
+from vedette.edges.market_book import Standing
 from vedette.edges.state_view import open_view
 from vedette.errors import UsageError
 from vedette.live.market_desk import FolderMarketDesk
@@ -46,9 +47,9 @@ def _add(options: argparse.Namespace) -> int:
     return code
 
 
-def _judge(standing: str) -> Callable[[argparse.Namespace], int]:
+def _judge(standing: Standing) -> Callable[[argparse.Namespace], int]:
     def judged(options: argparse.Namespace) -> int:
-        return _ordered(options, JudgeAd(options.number, standing))  # type: ignore[arg-type]  # one of two
+        return _ordered(options, JudgeAd(options.number, standing))
 
     return judged
 
@@ -117,7 +118,7 @@ def _rate(figures: Figures) -> str:
 
 
 def _ordered(options: argparse.Namespace, order: MarketOrder) -> int:
-    told = ordered(options, order)  # type: ignore[arg-type]  # whoever carries orders out knows those of the market
+    told = ordered(options, order)
     print(json.dumps(told) if options.json else sentence(told, options))
     return 0
 

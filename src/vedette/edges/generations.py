@@ -60,10 +60,11 @@ class Generations:
     def _remove(self, numbers: Iterable[int]) -> None:
         for number in numbers:
             path = self.folder / str(number)
-            lock = self._held(path) if path.is_dir() else None
-            if lock is not None:
-                shutil.rmtree(path, ignore_errors=True)
-                lock.close()
+            with suppress(FileNotFoundError):  # it is gone already
+                lock = self._held(path)
+                if lock is not None:
+                    shutil.rmtree(path, ignore_errors=True)
+                    lock.close()
 
     def hold(self, generation: Path) -> IO[str]:
         """Be its one writer; who only looks whether there is one is gone in a moment."""

@@ -24,12 +24,13 @@ import numpy as np
 from vedette.decide import Floats, Ints, rng_for
 from vedette.errors import UsageError
 from vedette.lab.experiment import Measured
-from vedette.lab.off_policy import Decisions, Estimate, doubly_robust, ips, snips
 from vedette.lab.registry import near
+from vedette.lab.statistics import interval
 from vedette.lab.visitors.click_models import clicks_by_cascade, clicks_by_position
 from vedette.lab.visitors.search_log import PLACES, halves, read_log
 from vedette.lab.world_names import place_of
 from vedette.learn.examination import Bools, Cascade, Clicks, Position, fit_cascade, fit_position
+from vedette.learn.off_policy import Decisions, Ends, Estimate, doubly_robust, ips, snips
 
 __all__ = ["ESTIMATORS", "log_path", "off_policy_row"]
 
@@ -38,7 +39,7 @@ LOTS = 0.2  # searches of which lots decide what comes first
 SUCCESS = 3  # places
 TRIED = 60_000  # searches by which the other order is tried
 _NAME = re.compile(r"(.+?\.tsv)(?:\+([a-z]+))?")
-ESTIMATORS: Mapping[str, Callable[[Decisions], Estimate]] = {"ips": ips, "snips": snips, "dr": doubly_robust}
+ESTIMATORS: Mapping[str, Callable[[Decisions, Ends], Estimate]] = {"ips": ips, "snips": snips, "dr": doubly_robust}
 
 
 class Scene(NamedTuple):
@@ -66,7 +67,7 @@ def off_policy_row(world: str, estimator: str, searches: int, seed: int) -> Meas
     """What one estimate says of one log with so many searches, and what is true."""
     place = place_of(world)
     scene = _scene(place.path, place.part)
-    found = ESTIMATORS[estimator](_logged(scene, searches, seed))
+    found = ESTIMATORS[estimator](_logged(scene, searches, seed), _by_bootstrap)
     truth = _tried(place.path, place.part, seed)
     is_said = not found.said
     return {
@@ -147,3 +148,8 @@ def _success(scene: Scene, pair: Ints, rng: np.random.Generator) -> Floats:
 def _expected(scene: Scene, pair: Ints) -> Floats:
     chances = scene.learned.examined * scene.learned.attraction[pair]
     return np.asarray(1 - np.prod(1 - chances[:, :SUCCESS], axis=1))
+
+
+def _by_bootstrap(values: Floats) -> tuple[float, float]:
+    found = interval(values)
+    return found.low, found.high

@@ -55,12 +55,13 @@ def other_orders(seen: Impressions, among: Bools, is_tried: Bools) -> tuple[Othe
 
 
 class _Searches(NamedTuple):
-    """A row for each search: its reader, its words and how much it succeeded. By reader: the number of the order."""
+    """A row for each search: its reader, its words and how much it succeeded. By reader: the order, of so many."""
 
     reader: Ints
     group: Ints
     success: Floats
     order: Ints
+    many: int
 
     @classmethod
     def of(cls, seen: Impressions, rows: Ints, orders: Mapping[str, Sequence[str]]) -> "_Searches":
@@ -70,7 +71,7 @@ class _Searches(NamedTuple):
         readers, reader = np.unique(seen.visitor[rows[first]], return_inverse=True)
         number = {group: at for at, groups in enumerate(orders.values()) for group in groups}
         order = [number[group_of(seen.marks[visitor])] for visitor in readers.tolist()]
-        return cls(reader, seen.group[rows[first]], success, np.array(order, np.int64))
+        return cls(reader, seen.group[rows[first]], success, np.array(order, np.int64), len(orders))
 
     def by_reader(self, of_search: Floats) -> Floats:
         """The mean over the searches of each reader."""
@@ -82,10 +83,8 @@ class _Searches(NamedTuple):
         half, got = self.reader % 2, self.order[self.reader]
         usual = _leaning(half, self.success, np.array([float(self.success.mean())] * 2))
         of_words = _leaning(2 * words + half, self.success, np.tile(usual, int(words.max()) + 1))
-        many = int(self.order.max()) + 1 if len(self.order) else 1
-        many = max(many, int(order.max(initial=0)) + 1)
-        by_both = _leaning((2 * words + half) * many + got, self.success, np.repeat(of_words, many))
-        return np.asarray(by_both[(2 * words + 1 - half) * many + order])
+        by_both = _leaning((2 * words + half) * self.many + got, self.success, np.repeat(of_words, self.many))
+        return np.asarray(by_both[(2 * words + 1 - half) * self.many + order])
 
 
 def _leaning(key: Ints, values: Floats, usual: Floats) -> Floats:

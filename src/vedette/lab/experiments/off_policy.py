@@ -1,7 +1,7 @@
 """What would another order have brought? Estimates from logs, held against trying it with visitors fitted to a log.
 
 The budget is how many searches the log has. With few, "not enough data" is said, and nothing is counted but that.
-See ``vedette.lab.off_policy`` for the estimates and ``vedette.lab.off_policy_run`` for the worlds.
+See ``vedette.learn.off_policy`` for the estimates and ``vedette.lab.off_policy_run`` for the worlds.
 """
 
 from collections.abc import Mapping

@@ -23,7 +23,7 @@ __all__ = ["COMMUNITIES", "Community", "community_named", "ideal_qpc", "qualitie
 
 BEST = 0.4
 _YEAR = 365.0
-_NAME = re.compile(r"([a-z-]+)(\+exact)?(?:\+(\d\.\d{1,4}))?(?:\+visits(\d{2,6}))?(?:\+surf([01]\.\d{1,2}))?")
+_NAME = re.compile(r"([a-z-]+)(\+exact)?(?:\+(\d\.\d{1,4}))?(?:\+visits(\d{2,6}))?(?:\+surf(0\.\d{1,2}|1\.0))?")
 
 
 class Community(NamedTuple):
@@ -83,7 +83,7 @@ def community_named(name: str) -> Community:
         found = found._replace(exponent=float(read[3]))
     if read[4]:
         found = found._replace(users=int(read[4]), visits_per_day=int(read[4]))
-    return found._replace(surfing=min(float(read[5]), 1.0)) if read[5] else found
+    return found._replace(surfing=float(read[5])) if read[5] else found
 
 
 def qualities(community: Community, seed: int) -> Floats:

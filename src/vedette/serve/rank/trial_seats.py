@@ -131,10 +131,11 @@ def _staying(length: int, lots: list[_Lot], winners: list[int]) -> Floats:
 
     Before the first who could win nobody moves, and behind the last one everybody does, whoever wins.
     """
-    begin, end = (each(int(pick(lot.among)) for lot in lots) for each, pick in ((min, np.min), (max, np.max)))
+    able = np.concatenate([lot.among for lot in lots])
+    begin, end = int(able.min()), int(able.max()) + 1
     within = [_Lot(lot.seats, lot.among - begin) for lot in lots]
     chance = np.ones(length)
-    chance[begin : end + 1] = _staying_within(end + 1 - begin, within, [winner - begin for winner in winners])
+    chance[begin:end] = _staying_within(end - begin, within, [winner - begin for winner in winners])
     return chance
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vedette.decide import rng_for
-from vedette.lab.off_policy import NOT_ENOUGH, Decisions, Estimate, doubly_robust, ips, snips
+from vedette.learn.off_policy import NOT_ENOUGH, Decisions, Estimate, doubly_robust, ips, snips
 
 Estimator = Callable[[Decisions], Estimate]
 ACTIONS = 5
