@@ -1,7 +1,7 @@
 """Do models of clicks tell what people will click, and does ranking by what was learned bring better results up?
 
 A recorded log (``clara2-search-log.tsv``) and its grades (``clara2-relevance.tsv``), in the folder clicks of the one
-that VEDETTE_DATA names: see ``vedette.lab.click_study``. Means over the searches of the later half, with 95 % intervals
+that VEDETTE_DATA names: see ``vedette.lab.runs.ranking.click_study``. Means over the searches of the later half, with 95 % intervals
 over its queries.
 
     python bench/clicks.py
@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from vedette.lab.click_study import likelihoods, reranked
+from vedette.lab.runs.ranking.click_study import likelihoods, reranked
 from vedette.lab.visitors.search_log import read_grades, read_log
 
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from vedette.edges.warc_reading import Damage, scan
+from vedette.adapters.archive.warc_reader import Damage, scan
 
 ROOT = Path(__file__).parents[1]
 PEERS = ROOT / ".venv-peers"

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vedette.decide import Ints, rng_for
-from vedette.discover.look_book import Brought, LookBook
-from vedette.lab.registry import DEFAULT, policy_named
+from vedette.discover.polling.look_book import Brought, LookBook
+from vedette.lab.core.registry import DEFAULT, policy_named
+from vedette.policy import Ints, rng_for
 
 SEED = 1
 SOURCES_OF_HOST = 10

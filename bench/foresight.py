@@ -21,22 +21,22 @@ from pathlib import Path
 
 import numpy as np
 
-from vedette.decide import rng_for
-from vedette.edges.book import StateBook, create_book
-from vedette.edges.expected_file import Expected, places_of, write_expected
-from vedette.edges.url_queues import HostQueues
-from vedette.edges.url_store import UrlStore, create
-from vedette.order.foreseen import fronts_by_rank
-from vedette.order.impact.described import folders_of
-from vedette.price import Firsts
-from vedette.ring.by_worth import ByWorth
-from vedette.ring.first_fetches import FIRSTS, FirstFetches
-from vedette.ring.first_groups import groups_of_unseen
-from vedette.ring.foreseeing import Foreseeing
-from vedette.ring.foresight import BLIND
-from vedette.ring.hosts import Hosts
-from vedette.ring.kept import Named, Rules
-from vedette.ring.ports import Told
+from vedette.adapters.crawl_store.store import StateBook, create_book
+from vedette.adapters.index_store.impact_store import Expected, places_of, write_expected
+from vedette.adapters.url_store.queues import HostQueues
+from vedette.adapters.url_store.store import UrlStore, create
+from vedette.engine.coordinator.hosts import Hosts
+from vedette.engine.coordinator.state import Named, Rules
+from vedette.engine.ports import Told
+from vedette.engine.scheduling.first_fetch import FIRSTS, FirstFetches
+from vedette.engine.scheduling.first_groups import groups_of_unseen
+from vedette.engine.scheduling.impact_lookup import Foreseeing
+from vedette.engine.scheduling.impact_ports import BLIND
+from vedette.engine.scheduling.worth_queue import ByWorth
+from vedette.frontier.impact.estimates import fronts_by_rank
+from vedette.frontier.impact.url_features import folders_of
+from vedette.policy import rng_for
+from vedette.pricing import Firsts
 
 FOUND, LEAVING, TIMES = 20, 10, 2000
 FOLDERS = 5000

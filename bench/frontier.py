@@ -26,9 +26,9 @@ from time import process_time
 
 import numpy as np
 
-from vedette.decide import rng_for
-from vedette.edges.url_store import Fate, Told, UrlStore, create
-from vedette.facts import fingerprint, partition_of
+from vedette.adapters.url_store.store import Fate, Told, UrlStore, create
+from vedette.model import fingerprint, partition_of
+from vedette.policy import rng_for
 
 HOSTS = 100_000
 BATCH = 1_000

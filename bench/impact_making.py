@@ -20,16 +20,16 @@ from pathlib import Path
 
 import numpy as np
 
-from vedette.decide import Ints, rng_for
-from vedette.edges.book import SiteRow
-from vedette.edges.clock import start_clock
-from vedette.edges.expected_file import read_told
-from vedette.edges.record_book import RecordBook
-from vedette.edges.replay import Old
-from vedette.edges.state import State, hold, open_state
-from vedette.facts import Site
-from vedette.live.importing import Importer
-from vedette.live.indexer import catch_up
+from vedette.adapters.archive.replay import Old
+from vedette.adapters.clock import start_clock
+from vedette.adapters.crawl_store.data_folder import State, hold, open_state
+from vedette.adapters.crawl_store.store import SiteRow
+from vedette.adapters.event_store.writer import RecordBook
+from vedette.adapters.index_store.impact_store import read_told
+from vedette.model import Site
+from vedette.policy import Ints, rng_for
+from vedette.runtime.commands.importer import Importer
+from vedette.runtime.indexing.indexer import catch_up
 
 SITE = Site("http://www.example.org/")
 HTML = (("content-type", "text/html; charset=utf-8"),)
@@ -101,7 +101,7 @@ def opened(folder: Path, now_s: float) -> Iterator[State]:
 def making(folder: Path) -> dict[str, float]:
     """One of them, as a process."""
     clock = start_clock(time.time(), 1.0)
-    words = [sys.executable, "-m", "vedette.live.impact", str(folder), str(clock)]
+    words = [sys.executable, "-m", "vedette.runtime.indexing.impact", str(folder), str(clock)]
     pid = os.posix_spawn(sys.executable, words, dict(os.environ))
     _, status, used = os.wait4(pid, 0)
     if status:

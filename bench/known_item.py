@@ -38,17 +38,17 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # so that it runs as a scrip
 from bench.peers.known_pages import NOW_S, KnownPage, Link, known_pages
 from bench.peers.known_rivals import Rival, fts5, tantivy_plain, tantivy_with_phrase
 
-from vedette.decide import Floats, rng_for
-from vedette.edges.generations import Generations
-from vedette.edges.news_view import Known
-from vedette.live.importance import rank
-from vedette.live.indexing import Builder
-from vedette.live.lexicon import write_lexicon
-from vedette.live.shelf import LiveShelf
-from vedette.parse.sketch import similarity
-from vedette.ring.search import Searcher
+from vedette.adapters.crawl_store.change_feed import Known
+from vedette.adapters.index_store.generations import Generations
+from vedette.engine.search.search import Searcher
+from vedette.parse.similarity.minhash import similarity
+from vedette.policy import Floats, rng_for
+from vedette.runtime.indexing.index_builder import Builder
+from vedette.runtime.indexing.pagerank import rank
+from vedette.runtime.search.index_snapshot import LiveShelf
+from vedette.runtime.search.lexicon import write_lexicon
 from vedette.serve.slate import Wish
-from vedette.words import words_of
+from vedette.text import words_of
 
 SEED = 5
 KINDS = ("title", "anchor", "heading", "span")

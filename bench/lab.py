@@ -14,8 +14,8 @@ import sys
 from time import process_time
 
 from vedette.lab.experiments.refresh import plan_of
-from vedette.lab.refresh_run import Game, refresh
-from vedette.lab.worlds.made_arrays import made_history
+from vedette.lab.runs.refresh.run import Game, refresh
+from vedette.lab.worlds.synthetic_arrays.history import made_history
 
 LONGEST_S = 600.0
 

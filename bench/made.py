@@ -22,10 +22,10 @@ from time import perf_counter
 
 import pycurl
 
-from vedette.decide import rng_for
-from vedette.lab.worlds.made import MadeWorld, open_made
-from vedette.lab.worlds.made.server import ServerHandle, start_server
+from vedette.lab.worlds.synthetic import MadeWorld, open_made
+from vedette.lab.worlds.synthetic.server_part import ServerHandle, start_server
 from vedette.lab.worlds.world import Question
+from vedette.policy import rng_for
 
 SEED = 1
 CONNECTIONS = 32

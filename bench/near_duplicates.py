@@ -31,10 +31,10 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from vedette.decide import rng_for
-from vedette.edges.band_table import BandTable
-from vedette.parse.shingles import Words, shingles
-from vedette.parse.sketch import Sketch, similarities, sketch_of
+from vedette.adapters.crawl_store.minhash_bands import BandTable
+from vedette.parse.similarity.minhash import Sketch, similarities, sketch_of
+from vedette.parse.similarity.shingles import Words, shingles
+from vedette.policy import rng_for
 
 SITES = ("apache+kafka-site", "apache+flink-web", "apache+incubator")
 BRANCHES = ("asf-site", "HEAD")

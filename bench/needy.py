@@ -24,13 +24,13 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.quality import SEED, Page, pairs
 
-from vedette.decide import rng_for
-from vedette.index.fields import Entry, forms_of, numbers
-from vedette.index.gains import Change, forward_of, measure
-from vedette.index.term_curves import Gathered, TermCurves
-from vedette.index.watched_terms import NO_WORDS, Words, answers_of, named_terms, watched_terms
-from vedette.ring.needy_words import Needs, neediness, needy_words
-from vedette.words import words_of
+from vedette.engine.search.needy_terms import Needs, neediness, needy_words
+from vedette.index.fields_part import Entry, forms_of, numbers
+from vedette.index.quality.gains import Change, forward_of, measure
+from vedette.index.quality.term_curves import Gathered, TermCurves
+from vedette.index.quality.watched_terms import NO_WORDS, Words, answers_of, named_terms, watched_terms
+from vedette.policy import rng_for
+from vedette.text import words_of
 
 SHARES = (1.0, 0.3, 0.1, 0.03, 0.01)
 AT_ONCE = 100

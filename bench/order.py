@@ -25,15 +25,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Floats, Ints, rng_for
-from vedette.order.impact.described import Brought, Described, Strings, folders_of, strings_of
-from vedette.order.impact.expecting import Asking
-from vedette.order.impact.forest import Forest, Grower, leaf_values
-from vedette.order.impact.matching import Wanted
-from vedette.order.impact.neediness import Improvability
-from vedette.order.impact.sketches import Sketches
-from vedette.order.impact.standing import Standing, needy_part
-from vedette.words import numbers_of
+from vedette.frontier.impact.estimator import Asking
+from vedette.frontier.impact.forest import Forest, Grower, leaf_values
+from vedette.frontier.impact.matching import Wanted
+from vedette.frontier.impact.query_need import Improvability
+from vedette.frontier.impact.sketches import Sketches
+from vedette.frontier.impact.url_features import Brought, Described, Strings, folders_of, strings_of
+from vedette.lab.baselines.running_impact import Standing, needy_part
+from vedette.policy import Floats, Ints, rng_for
+from vedette.text import numbers_of
 
 SEED = 1
 VOCABULARY = 50_000
@@ -101,7 +101,7 @@ def grower() -> tuple[str, Grower]:
         import sklearn.ensemble  # type: ignore[import-untyped,import-not-found,unused-ignore]  # noqa: F401
     except ImportError:
         return "stumps", stump
-    from vedette.edges.trees import grown
+    from vedette.adapters.regression_trees import grown
 
     return "scikit-learn", grown
 

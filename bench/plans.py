@@ -19,12 +19,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Floats, rng_for
-from vedette.lab.plans_exact import solve_plans
-from vedette.refresh.ageing import AgeChain
-from vedette.refresh.plans import best_plans, best_two_days, certified_plans, memoryless_outlook, outlook_of, plan_costs
-from vedette.refresh.plans.two_days import cost_of
-from vedette.refresh.renewal import TwoStage
+from vedette.lab.baselines.models.renewal import TwoStage
+from vedette.lab.baselines.plans import (
+    best_plans,
+    best_two_days,
+    certified_plans,
+    memoryless_outlook,
+    outlook_of,
+    plan_costs,
+)
+from vedette.lab.baselines.plans.two_days import cost_of
+from vedette.lab.bounds.exact_plans import solve_plans
+from vedette.policy import Floats, rng_for
+from vedette.refresh.models.age_chain import AgeChain
 
 WIDEST_GAP = 1e-3
 DISCOUNT = 0.95

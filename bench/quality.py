@@ -43,22 +43,22 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.peers.gain_truth import correlations
 from bench.peers.git_pages import bodies_of, versions
 
-from vedette.decide import rng_for
-from vedette.discover.normalize import resolve
-from vedette.edges.clock import start_clock
-from vedette.edges.gain_book import Brought, GainBook
-from vedette.edges.generations import Generations
-from vedette.edges.news_view import Known
-from vedette.edges.record_book import RecordBook
-from vedette.index.stored import Stored, pack
-from vedette.index.watched_terms import Words
-from vedette.live.gauging import Fetch, Gauge
-from vedette.live.indexer import COMMIT_EVERY_S, MOST_NEWS, MOST_PENDING
-from vedette.live.indexing import Builder
-from vedette.live.term_curves import PAID_SHARE, Curving
-from vedette.parse.charsets import decode
-from vedette.parse.page import read_page
-from vedette.words import spaced
+from vedette.adapters.clock import start_clock
+from vedette.adapters.crawl_store.change_feed import Known
+from vedette.adapters.event_store.writer import RecordBook
+from vedette.adapters.index_store.gain_store import Brought, GainBook
+from vedette.adapters.index_store.generations import Generations
+from vedette.discover.urls.normalize import resolve
+from vedette.index.quality.watched_terms import Words
+from vedette.index.stored_text import Stored, pack
+from vedette.parse.html.page import read_page
+from vedette.parse.text.charsets import decode
+from vedette.policy import rng_for
+from vedette.runtime.indexing.gain_meter import Fetch, Gauge
+from vedette.runtime.indexing.index_builder import Builder
+from vedette.runtime.indexing.indexer import COMMIT_EVERY_S, MOST_NEWS, MOST_PENDING
+from vedette.runtime.indexing.term_curves import PAID_SHARE, Curving
+from vedette.text import spaced
 
 SEED = 1
 NOW_S = 1_800_000_000.0

@@ -15,9 +15,9 @@ from time import process_time
 
 import numpy as np
 
-from vedette.decide import rng_for
-from vedette.lab.ranking_rows import named
-from vedette.serve.rank.promote.candidates import Candidates, Crowd
+from vedette.lab.runs.ranking.rows import named
+from vedette.policy import rng_for
+from vedette.serve.rank.explore.candidates import Candidates, Crowd
 
 SHOWN = 10
 POLICIES = ("default", "popularity", "selective", "uniform", "bayesian-mean", "ucb", "thompson", "damped-thompson")

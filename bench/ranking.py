@@ -19,15 +19,15 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from vedette.decide import rng_for
-from vedette.lab.community_model import solved
-from vedette.lab.experiment import Cell
+from vedette.lab.core.experiment import Cell
+from vedette.lab.core.registry import DEFAULT
+from vedette.lab.core.report import read_run
+from vedette.lab.core.statistics import interval, paired
 from vedette.lab.experiments.ranking import EXPERIMENT
-from vedette.lab.ranking_rows import BEST, GRID
-from vedette.lab.registry import DEFAULT
-from vedette.lab.report import read_run
-from vedette.lab.statistics import interval, paired
+from vedette.lab.runs.ranking.community_model import solved
+from vedette.lab.runs.ranking.rows import BEST, GRID
 from vedette.lab.worlds.community import community_named, ideal_qpc, qualities
+from vedette.policy import rng_for
 
 SHOWN = ("qpc_share", "tbp", "became", "explored")
 GRID_OF = "selective-r"

@@ -35,28 +35,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Ints, rng_for
-from vedette.edges.generations import Generations
-from vedette.lab.statistics import Interval, Paired, interval, paired
+from vedette.adapters.index_store.generations import Generations
+from vedette.engine.search.learned_order import group_number, learned_order
+from vedette.engine.search.ports import Signals
+from vedette.engine.search.scoring import ALL_FEATURES, Weighed
+from vedette.engine.search.search import Searcher
+from vedette.lab.core.statistics import Interval, Paired, interval, paired
 from vedette.lab.visitors.deeds import Hit
 from vedette.lab.visitors.habits import Habits
 from vedette.lab.visitors.interests import zipf
 from vedette.lab.visitors.public import Public
 from vedette.lab.visitors.reading import appeal, quality, read
-from vedette.learn.impressions import DAY_S, joined
-from vedette.learn.record import Event, Shown, SlateRecord
-from vedette.learn.reputations import taught_by
-from vedette.live.learning import reputation_of
-from vedette.live.shelf import LiveShelf
-from vedette.ring.learned_order import group_number, learned_order
-from vedette.ring.ports_search import Signals
-from vedette.ring.search import Searcher
-from vedette.ring.weighing import ALL_FEATURES, Weighed
-from vedette.serve.rank.promote.prospects import MOST_AWARE, MOST_LIKES
-from vedette.serve.rank.reordering import MOST_POINTS, POINTS
+from vedette.learn.clicks.impressions import DAY_S, joined
+from vedette.learn.clicks.reputations import taught_by
+from vedette.learn.events import Event, Shown, SlateRecord
+from vedette.policy import Ints, rng_for
+from vedette.runtime.search.click_learning import reputation_of
+from vedette.runtime.search.index_snapshot import LiveShelf
+from vedette.serve.rank.explore.prospects import MOST_AWARE, MOST_LIKES
 from vedette.serve.rank.reputation import Reputation, pair_keys
+from vedette.serve.rank.reranking import MOST_POINTS, POINTS
 from vedette.serve.slate import Audience, Result, Wish
-from vedette.words import words_of
+from vedette.text import words_of
 
 ORDERS = ("relevance", "popularity", "learned", "default")
 HABITS = Habits()

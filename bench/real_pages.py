@@ -35,13 +35,13 @@ from typing import TypeVar
 import xxhash
 from selectolax.lexbor import LexborHTMLParser
 
-from vedette.discover.scope import SiteIndex
-from vedette.facts import Answer, Site
-from vedette.parse.charsets import Decoded, decode
-from vedette.parse.page import read_page
-from vedette.ring.links import Links
-from vedette.ring.orders import Content, Errand, Fetched
-from vedette.ring.reading import read_outcome
+from vedette.discover.urls.scope import SiteIndex
+from vedette.engine.fetcher.page_reader import read_outcome
+from vedette.engine.links import Links
+from vedette.engine.messages import Content, Errand, Fetched
+from vedette.model import Answer, Site
+from vedette.parse.html.page import read_page
+from vedette.parse.text.charsets import Decoded, decode
 
 # Repository, the folder of its built pages, and the host that serves them.
 SITES = (

@@ -34,20 +34,20 @@ from typing import NamedTuple
 from urllib.parse import quote_plus
 
 from vedette import __version__
+from vedette.adapters.crawl_store.data_folder import hold, read_state
+from vedette.adapters.index_store.generations import Generations
+from vedette.adapters.index_store.tantivy_index import open_reader
 from vedette.config import Config, Rate
-from vedette.discover.scope import read_site
-from vedette.edges.generations import Generations
-from vedette.edges.state import hold, read_state
-from vedette.edges.tantivy_index import open_reader
-from vedette.fetch.connect import read_detour
+from vedette.discover.urls.scope import read_site
+from vedette.fetch.connect_to import read_detour
 from vedette.fetch.request import user_agent
-from vedette.index.retrieval import Any, Term
-from vedette.lab.worlds.made.server import ServerHandle, start_server
-from vedette.live.commands import Call
-from vedette.live.settings import LiveSettings
-from vedette.live.supervisor import Tree, ask_keeper
-from vedette.web.serving import bind
-from vedette.words import words_of
+from vedette.index.query.retrieval import Any, Term
+from vedette.lab.worlds.synthetic.server_part import ServerHandle, start_server
+from vedette.runtime.commands.rpc import Call
+from vedette.runtime.processes.settings import LiveSettings
+from vedette.runtime.processes.supervisor import Tree, ask_keeper
+from vedette.text import words_of
+from vedette.web.server import bind
 
 ROOT = Path(__file__).resolve().parent.parent
 WORLD = "made:medium"

@@ -22,14 +22,14 @@ from pathlib import Path
 
 import numpy as np
 
+from vedette.adapters.clock import real_clock
+from vedette.adapters.event_store.reader import RecordView
+from vedette.adapters.event_store.slate_log import SlateLog
 from vedette.config import Config
-from vedette.decide import rng_for
-from vedette.edges.clock import real_clock
-from vedette.edges.record_view import RecordView
-from vedette.edges.slate_log import SlateLog
-from vedette.learn.record import Shown, SlateRecord, line_of
-from vedette.live.recorder import run_recorder
-from vedette.live.settings import LiveSettings
+from vedette.learn.events import Shown, SlateRecord, line_of
+from vedette.policy import rng_for
+from vedette.runtime.processes.event_recorder import run_recorder
+from vedette.runtime.processes.settings import LiveSettings
 
 FEATURES = (
     *("title", "headings", "anchors", "url", "body", "coverage"),

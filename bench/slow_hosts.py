@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from vedette.lab.access_log import Entry, read_log
-from vedette.lab.worlds.made.server import start_server
+from vedette.lab.judge.access_log import Entry, read_log
+from vedette.lab.worlds.synthetic.server_part import start_server
 
 SETTINGS = '[crawl]\ndelay = "500ms"\naddress_delay = "250ms"\n'
 WORLDS = {"alone": "good_part", "among bad": "slow_town"}

@@ -19,11 +19,11 @@ from time import perf_counter_ns, process_time
 
 import numpy as np
 
-from vedette.decide import rng_for
-from vedette.serve.sponsor.ad_book import AdBook, Offers
-from vedette.serve.sponsor.ledger import Kind, Ledger, balances
-from vedette.serve.sponsor.placing import place
-from vedette.serve.sponsor.policies.believed import Believed
+from vedette.lab.baselines.ads.ad_statistics import AdBook, Offers
+from vedette.policy import rng_for
+from vedette.serve.ads.ledger import Kind, Ledger, balances
+from vedette.serve.ads.placement import place
+from vedette.serve.ads.policies.bayes_greedy import Believed
 
 SEED = 1
 MINIMUM = Decimal("0.05")

@@ -29,19 +29,19 @@ from typing import get_args
 
 import xxhash
 
-from vedette.discover.copies import Learned
-from vedette.discover.normalize import normalize, resolve
-from vedette.discover.sitemaps import is_sitemap, read_sitemap
-from vedette.facts import Site, registrable_domain
-from vedette.lab.worlds.made import SIZES, MadeWorld, open_made
-from vedette.lab.worlds.made.sites import Feature, made_sites
-from vedette.lab.worlds.made.text import library
-from vedette.lab.worlds.made.web import web_of
+from vedette.discover.formats.sitemaps import is_sitemap, read_sitemap
+from vedette.discover.urls.duplicate_rules import Learned
+from vedette.discover.urls.normalize import normalize, resolve
+from vedette.engine.coordinator.trap_filter import Thrift
+from vedette.frontier.traps import GO, Brought, Later, Traps
+from vedette.frontier.url_patterns import pattern_of
+from vedette.lab.worlds.synthetic import SIZES, MadeWorld, open_made
+from vedette.lab.worlds.synthetic.grammar import library
+from vedette.lab.worlds.synthetic.shared import web_of
+from vedette.lab.worlds.synthetic.sites import Feature, made_sites
 from vedette.lab.worlds.world import Question, Reply
-from vedette.order.patterns import pattern_of
-from vedette.order.traps import GO, Brought, Later, Traps
-from vedette.parse.page import read_page
-from vedette.ring.thrift import Thrift
+from vedette.model import Site, registrable_domain
+from vedette.parse.html.page import read_page
 
 _PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)
 _HREF = re.compile(rb'<a [^>]*?href="([^"]+)"')

@@ -22,8 +22,8 @@ import numpy as np
 from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]  # it has no types
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]  # it has no types
 
-from vedette.decide import rng_for
-from vedette.edges.warc import Exchange, WarcWriter
+from vedette.adapters.archive.warc_writer import Exchange, WarcWriter
+from vedette.policy import rng_for
 
 WORDS = 4000
 PAGE_BYTES = 21_000

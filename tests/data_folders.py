@@ -9,19 +9,19 @@ from typing import Self
 
 import xxhash
 
-from vedette.edges.book import SiteRow
-from vedette.edges.find_book import WatchRow
-from vedette.edges.market_book import AdRow, AdvertiserRow, CampaignRow, MarketBook
-from vedette.edges.operator_book import Action
-from vedette.edges.search_book import KeyRow, RuleRow
-from vedette.edges.state import State, hold, open_state
-from vedette.edges.warc import Exchange, WarcWriter, digest
-from vedette.facts import Origin, Site, origin_of
-from vedette.fetch.robots_state import UNKNOWN, RobotsAnswered, observe
-from vedette.index.stored import Stored, pack
-from vedette.parse.change import Kept
-from vedette.ring.orders import Content, Place
-from vedette.ring.ports import Fate, Find, FirstCrawl, HostRow, PageRow, Remembered, StrangerLink, Told
+from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, MarketBook
+from vedette.adapters.archive.warc_writer import Exchange, WarcWriter, digest
+from vedette.adapters.crawl_store.data_folder import State, hold, open_state
+from vedette.adapters.crawl_store.new_page_store import WatchRow
+from vedette.adapters.crawl_store.operator_store import Action
+from vedette.adapters.crawl_store.search_store import KeyRow, RuleRow
+from vedette.adapters.crawl_store.store import SiteRow
+from vedette.engine.messages import Content, Place
+from vedette.engine.ports import Fate, Find, FirstCrawl, HostRow, PageRow, Remembered, StrangerLink, Told
+from vedette.fetch.robots.state import UNKNOWN, RobotsAnswered, observe
+from vedette.index.stored_text import Stored, pack
+from vedette.model import Origin, Site, origin_of
+from vedette.parse.change.comparison import Kept
 
 NOW_S = 1_800_000_000.0
 DAY_S = 86_400.0

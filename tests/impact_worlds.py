@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import xxhash
 
-from vedette.facts import Headers
 from vedette.lab.worlds.world import Question, Reply, WorldHost
+from vedette.model import Headers
 
 __all__ = ["ARTICLES", "HOST", "Sections", "is_of", "query", "sections"]
 

@@ -14,18 +14,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from vedette import __version__
+from vedette.adapters.clock import read_clock
+from vedette.adapters.crawl_store.data_folder import hold, open_state
+from vedette.adapters.net.dns import Lookup, Resolver
 from vedette.config import load
-from vedette.discover.scope import read_site
-from vedette.edges.clock import read_clock
-from vedette.edges.dns import Lookup, Resolver
-from vedette.edges.state import hold, open_state
-from vedette.facts import Failure
-from vedette.fetch.connect import read_detour
+from vedette.discover.urls.scope import read_site
+from vedette.fetch.connect_to import read_detour
 from vedette.fetch.request import user_agent
-from vedette.live.keeper import SOCKET, KeeperProcess
-from vedette.live.settings import LiveSettings
-from vedette.live.supervisor import Tree
-from vedette.live.worker import run_worker
+from vedette.model import Failure
+from vedette.runtime.processes.coordinator import SOCKET, KeeperProcess
+from vedette.runtime.processes.fetcher import run_worker
+from vedette.runtime.processes.settings import LiveSettings
+from vedette.runtime.processes.supervisor import Tree
 
 
 def settings_for(folder: Path, clock: str, lease_wall_s: float) -> LiveSettings:

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vedette.edges.book import StateBook
-from vedette.lab.access_log import Entry, read_log
-from vedette.lab.judge import Verdict, judge
-from vedette.lab.worlds.made.server import ServerHandle, start_server
+from vedette.adapters.crawl_store.store import StateBook
+from vedette.lab.judge.access_log import Entry, read_log
+from vedette.lab.judge.politeness import Verdict, judge
+from vedette.lab.worlds.synthetic.server_part import ServerHandle, start_server
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -11,8 +11,8 @@ from typing import Literal
 
 import xxhash
 
-from vedette.facts import Headers
 from vedette.lab.worlds.world import WHOLE, Delivery, Question, Reply, WorldHost
+from vedette.model import Headers
 
 __all__ = ["Manners", "Town", "good_part", "kill_town", "plain_town", "slow_town", "strict_town"]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.console import Console
 
 from vedette.cli.arguments import parse
-from vedette.cli.demonstrating import demonstrate
-from vedette.cli.screen import Numbers, Screen
+from vedette.cli.demo.command import demonstrate
+from vedette.cli.progress import Numbers, Screen
 
 PICTURE = Path(__file__).parents[1] / "docs" / "demo.svg"
 AFTER_S = 8.0

@@ -9,21 +9,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Floats, Ints, rng_for
-from vedette.index.gains import Change, forward_of, measure
-from vedette.index.term_curves import Gathered, TermCurves, idf_of_terms
-from vedette.index.watched_terms import NO_WORDS, Watched, Words, answers_of, named_terms, text_scores, watched_terms
-from vedette.lab.asking import drawn_queries
-from vedette.lab.corpus import Corpus, corpus_of
+from vedette.index.quality.gains import Change, forward_of, measure
+from vedette.index.quality.term_curves import Gathered, TermCurves, idf_of_terms
+from vedette.index.quality.watched_terms import (
+    NO_WORDS,
+    Watched,
+    Words,
+    answers_of,
+    named_terms,
+    text_scores,
+    watched_terms,
+)
 from vedette.lab.experiments.importance import spearman
-from vedette.lab.open_world import open_history
-from vedette.lab.quality import ideal
-from vedette.lab.quality_change import delta_q_exact
-from vedette.lab.query_files import Queries, single_terms
-from vedette.lab.scoring import Found, Scoring, Text, text_scoring
-from vedette.lab.workload import workload_of
+from vedette.lab.quality.change import delta_q_exact
+from vedette.lab.quality.corpus import Corpus, corpus_of
+from vedette.lab.quality.quality import ideal
+from vedette.lab.quality.query_files import Queries, single_terms
+from vedette.lab.quality.scoring import Found, Scoring, Text, text_scoring
+from vedette.lab.quality.workload import drawn_queries
+from vedette.lab.quality.workload_part import workload_of
+from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History
-from vedette.words import numbers_of, spaced
+from vedette.policy import Floats, Ints, rng_for
+from vedette.text import numbers_of, spaced
 
 __all__ = ["correlations"]
 

@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urljoin
 
-from vedette.discover.normalize import resolve
-from vedette.discover.scope import SiteIndex
-from vedette.facts import Answer, Site
-from vedette.index.stored import Stored, unpack
-from vedette.index.titles import called
-from vedette.parse.charsets import decode
-from vedette.parse.page import read_page
-from vedette.parse.shingles import fingerprint_of, normal_form, shingles_of
-from vedette.parse.sketch import Sketch, sketch_of
-from vedette.ring.links import Links
-from vedette.ring.orders import Content, Errand, Fetched
-from vedette.ring.reading import read_outcome
+from vedette.discover.urls.normalize import resolve
+from vedette.discover.urls.scope import SiteIndex
+from vedette.engine.fetcher.page_reader import read_outcome
+from vedette.engine.links import Links
+from vedette.engine.messages import Content, Errand, Fetched
+from vedette.index.fields import called
+from vedette.index.stored_text import Stored, unpack
+from vedette.model import Answer, Site
+from vedette.parse.html.page import read_page
+from vedette.parse.similarity.minhash import Sketch, sketch_of
+from vedette.parse.similarity.shingles import fingerprint_of, normal_form, shingles_of
+from vedette.parse.text.charsets import decode
 
 __all__ = ["SITES", "KnownPage", "Link", "known_pages"]
 

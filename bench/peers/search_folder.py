@@ -15,14 +15,14 @@ from tempfile import TemporaryDirectory
 import xxhash
 from bench.peers.git_pages import SITES, Version, bodies_of, versions
 
-from vedette.edges.book import SiteRow
-from vedette.edges.clock import start_clock
-from vedette.edges.state import FORMAT
-from vedette.edges.warc import Exchange, WarcWriter
-from vedette.facts import Site
-from vedette.live.importing import Importer
-from vedette.live.indexer import catch_up
-from vedette.live.writing import written
+from vedette.adapters.archive.warc_writer import Exchange, WarcWriter
+from vedette.adapters.clock import start_clock
+from vedette.adapters.crawl_store.data_folder import FORMAT
+from vedette.adapters.crawl_store.store import SiteRow
+from vedette.model import Site
+from vedette.runtime.commands.importer import Importer
+from vedette.runtime.commands.offline import written
+from vedette.runtime.indexing.indexer import catch_up
 
 NOW_S = 1_750_000_000.0
 DAY_S = 86_400.0

@@ -11,10 +11,10 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from tests.browser.browsing import violations
 from tests.tree_runs import patiently
-from tests.web.held_pages import NOW_S, SENTENCE, HeldPages, application, copy, result, serving
+from tests.web.public.sample_pages import NOW_S, SENTENCE, HeldPages, application, copy, result, serving
 
 from vedette.serve.slate import Snippet
-from vedette.web.look import Look
+from vedette.web.branding import Look
 from vedette.web.ports import Count, Overview
 
 HOSTILE = (

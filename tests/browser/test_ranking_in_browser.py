@@ -17,13 +17,13 @@ from tests.browser.browsing import violations
 from tests.search_runs import SmallWeb, Up, page, small_web, up
 from tests.tree_runs import patiently
 
-from vedette.edges.generations import Generations
+from vedette.adapters.index_store.generations import Generations
 from vedette.lab.visitors.browser import Browser
 from vedette.lab.visitors.deeds import Ask, Found, Look, Open
 from vedette.lab.visitors.public import Person
-from vedette.live.learning import learn
-from vedette.live.ranking_told import read_told
-from vedette.web.console.rank_ports import RankingTold
+from vedette.runtime.search.click_learning import learn
+from vedette.runtime.search.ranking_told import read_told
+from vedette.web.console.ports.rank_ports import RankingTold
 
 HOME = "http://one.test/"
 NAMES = [f"kite{number}" for number in range(24)]

@@ -13,13 +13,13 @@ from tests.browser.browsing import violations
 from tests.search_runs import SmallWeb, Up, page, small_web, up
 from tests.tree_runs import patiently
 
-from vedette.edges.ledger_book import Showing
-from vedette.edges.ledger_view import LedgerView
-from vedette.edges.market_book import AdRow
-from vedette.live.commands import Call
-from vedette.live.supervisor import ask_keeper
-from vedette.serve.sponsor.clicks import Objection
-from vedette.web.market_orders import JudgeAd, KeepAd, MarketOrder
+from vedette.adapters.ads.campaign_store import AdRow
+from vedette.adapters.ads.ledger_reader import LedgerView
+from vedette.adapters.ads.ledger_store import Showing
+from vedette.runtime.commands.rpc import Call
+from vedette.runtime.processes.supervisor import ask_keeper
+from vedette.serve.ads.click_validity import Objection
+from vedette.web.commands.ads_commands import JudgeAd, KeepAd, MarketOrder
 
 HOME = "http://one.test/"
 PERSON = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"

@@ -1,11 +1,12 @@
 """What every policy owes its callers, whatever it decides.
 
 Policies are found, not listed: every module of every ``policies`` folder holds one. A stage whose policies judge a new
-kind of batch adds a generator to ``BATCHES`` here and one to ``SAMPLES`` of ``vedette.lab.conformance``, where the
+kind of batch adds a generator to ``BATCHES`` here and one to ``SAMPLES`` of ``vedette.lab.core.conformance``, where the
 checks are; nothing else is needed to join.
 """
 
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
@@ -18,10 +19,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import vedette
-from vedette.decide import Ints, rng_for
-from vedette.lab.conformance import (
+from vedette.frontier.unseen import Unseen
+from vedette.lab.core.conformance import (
     NOW_S,
+    STAGES,
     Trial,
     complaint_of,
     fits_the_batch,
@@ -31,7 +32,8 @@ from vedette.lab.conformance import (
     shapes_of,
     survives_storage,
 )
-from vedette.order.unseen import Unseen
+from vedette.lab.core.registry import policy_packages
+from vedette.policy import Ints, rng_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +55,16 @@ class Entry:
 
 def entries() -> Iterator[Entry]:
     """Every policy of every stage, in the order of their names."""
-    for found in pkgutil.walk_packages(vedette.__path__, "vedette."):
-        parts = found.name.split(".")
-        if len(parts) == 4 and parts[2] == "policies":
-            module = importlib.import_module(found.name)
-            yield from (Entry(parts[1], module, kind()) for kind in _kinds(module))
+    for stage in STAGES.values():
+        for name in _files(stage):
+            module = importlib.import_module(name)
+            yield from (Entry(stage, module, kind()) for kind in _kinds(module))
+
+
+def _files(stage: str) -> list[str]:
+    found = [name for name in policy_packages(stage) if importlib.util.find_spec(name)]
+    folders = [(name, importlib.import_module(name).__path__) for name in found]
+    return [each.name for name, path in folders for each in pkgutil.iter_modules(path, f"{name}.")]
 
 
 def _kinds(module: ModuleType) -> list[type]:
@@ -76,7 +83,7 @@ def unseen(draw: st.DrawFn, rows: st.SearchStrategy[int]) -> Unseen:
 @st.composite
 def known(draw: st.DrawFn, rows: st.SearchStrategy[int]) -> Any:
     """Pages that were fetched, each once in a batch, with and without a known time of change."""
-    from vedette.refresh.known import Known  # a stage that may not be there yet
+    from vedette.refresh.known_pages import Known  # a stage that may not be there yet
 
     count = draw(rows)
     times = st.floats(NOW_S - 1e8, NOW_S)
@@ -91,7 +98,7 @@ def known(draw: st.DrawFn, rows: st.SearchStrategy[int]) -> Any:
 @st.composite
 def sources(draw: st.DrawFn, rows: st.SearchStrategy[int]) -> Any:
     """Sources that were looked at, or not yet, to choose from or to learn from."""
-    from vedette.lab.source_samples import sample_sources
+    from vedette.lab.core.source_samples import sample_sources
 
     return sample_sources(rng_for(draw(st.integers(0, 2**32)), "conformance/sources"), draw(rows))
 
@@ -122,12 +129,8 @@ def a_trial(entry: Entry, data: st.DataObject, rows: st.SearchStrategy[int], *, 
 
 def test_policies_are_found() -> None:
     """Discovery sees every file of every ``policies`` folder, so none escapes this suite."""
-    files = {
-        found.name
-        for found in pkgutil.walk_packages(vedette.__path__, "vedette.")
-        if found.name.split(".")[2:3] == ["policies"] and found.name.count(".") > 2
-    }
-    assert "vedette.order.policies.breadth" in files
+    files = {name for stage in STAGES.values() for name in _files(stage)}
+    assert {"vedette.frontier.policies.breadth", "vedette.lab.baselines.discover.od_1"} <= files
     assert {entry.module.__name__ for entry in ENTRIES} == files
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from vedette.fetch.robots import allowed
+from vedette.fetch.robots.rules import allowed
 
 PUBLISHED_EXPECTATIONS = 146
 

@@ -8,7 +8,7 @@ from typing import TypedDict, cast
 import pytest
 from ada_url import URL
 
-from vedette.discover.normalize import resolve
+from vedette.discover.urls.normalize import resolve
 
 
 class Case(TypedDict, total=False):

@@ -65,7 +65,8 @@ def verbs(parser: argparse.ArgumentParser, name: str = "vedette") -> Iterator[tu
 
 VERBS = tuple(verbs(arguments._parser()))
 SETTINGS = tuple(name for name, _, _ in config.describe())
-POLICIES = tuple(path for path in sorted(SOURCE.glob("*/policies/*.py")) if path.name != "__init__.py")
+PLACES = (*SOURCE.glob("*/policies/*.py"), *(SOURCE / "lab" / "baselines").glob("[dor]*/*.py"))
+POLICIES = tuple(path for path in sorted(PLACES) if path.name != "__init__.py")
 
 
 @pytest.mark.parametrize("name", ["docs/glossary.md", "docs/references.md", "docs/cli.md", "docs/configuration.md"])
@@ -115,7 +116,7 @@ def test_every_setting_is_described(name: str) -> None:
 def test_every_policy_is_in_its_stages_readme(path: Path) -> None:
     """A stage's README names each policy with a link, and says whether it is live, a baseline or a bound."""
     readme = (path.parents[1] / "README.md").read_text(encoding="utf-8")
-    row = next((line for line in readme.splitlines() if f"(policies/{path.name})" in line), "")
+    row = next((line for line in readme.splitlines() if f"({path.parent.name}/{path.name})" in line), "")
     assert re.search(r"\b(live|baseline|bound)\b", row)
 
 

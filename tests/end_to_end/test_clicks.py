@@ -16,7 +16,7 @@ import pytest
 from tests.search_runs import SmallWeb, Up, page, small_web, up
 from tests.tree_runs import patiently
 
-from vedette.edges.record_view import RecordView
+from vedette.adapters.event_store.reader import RecordView
 
 HOME = "http://one.test/"
 NAMES = tuple(f"page{number}" for number in range(8))

@@ -9,10 +9,10 @@ from random import Random
 
 from tests.tree_runs import Run
 
-from vedette.discover.copy_lessons import Lessons
-from vedette.lab.worlds.made.server import start_server
+from vedette.discover.urls.duplicate_evidence import Lessons
+from vedette.engine.coordinator.duplicates import LESSONS
+from vedette.lab.worlds.synthetic.server_part import start_server
 from vedette.lab.worlds.world import Question, Reply, WorldHost
-from vedette.ring.copies import LESSONS
 
 SPEED = 600.0
 ITEMS = 150

@@ -10,14 +10,14 @@ from tests.tree_child import settings_for
 from tests.tree_runs import Run, open_run, patiently
 from tests.tree_worlds import plain_town
 
-from vedette.edges.clock import real_clock
-from vedette.edges.post import Gone
-from vedette.edges.state import open_state
-from vedette.facts import Failure
-from vedette.live.commands import Call
-from vedette.live.keeper import KeeperProcess
-from vedette.live.supervisor import ask_keeper
-from vedette.ring.ports import HostRow
+from vedette.adapters.clock import real_clock
+from vedette.adapters.crawl_store.data_folder import open_state
+from vedette.adapters.net.ipc import Gone
+from vedette.engine.ports import HostRow
+from vedette.model import Failure
+from vedette.runtime.commands.rpc import Call
+from vedette.runtime.processes.coordinator import KeeperProcess
+from vedette.runtime.processes.supervisor import ask_keeper
 
 HOUR_S = 3600.0
 DAY_S = 86_400.0

@@ -19,7 +19,7 @@ import pytest
 from tests.search_runs import Leaf, SmallWeb, Up, page, prose, small_web, up
 from tests.tree_runs import patiently
 
-from vedette.edges.generations import Generations
+from vedette.adapters.index_store.generations import Generations
 
 HOME = "http://town.test/"
 # What is promised of a page that was fetched.

@@ -22,19 +22,19 @@ import numpy as np
 import pytest
 from tests.impact_worlds import ARTICLES, HOST, is_of, query
 
-from vedette.edges.book import StateBook
-from vedette.edges.clock import start_clock
-from vedette.edges.expected_file import Expected
-from vedette.edges.generations import Generations
-from vedette.edges.unseen_view import unseen_after
-from vedette.lab.access_log import read_log
-from vedette.lab.worlds.made.server import start_server
-from vedette.live.gain_reading import new_gains
-from vedette.live.impact import weigh
-from vedette.live.term_curves import write_curves
-from vedette.ring.first_fetches import FirstFetches
-from vedette.ring.kept import Rules
-from vedette.ring.purse import PURSE, Purse
+from vedette.adapters.clock import start_clock
+from vedette.adapters.crawl_store.store import StateBook
+from vedette.adapters.crawl_store.unseen_view import unseen_after
+from vedette.adapters.index_store.generations import Generations
+from vedette.adapters.index_store.impact_store import Expected
+from vedette.engine.coordinator.state import Rules
+from vedette.engine.scheduling.first_fetch import FirstFetches
+from vedette.engine.scheduling.price_controller import PURSE, Purse
+from vedette.lab.judge.access_log import read_log
+from vedette.lab.worlds.synthetic.server_part import start_server
+from vedette.runtime.indexing.impact import weigh
+from vedette.runtime.indexing.term_curves import write_curves
+from vedette.runtime.processes.gain_reader import new_gains
 
 SECTIONS, WANTED = 20, 15
 EARLY, LATER = 150, 60
@@ -94,7 +94,13 @@ def test_what_people_search_for_is_fetched_first(tmp_path: Path, order: str) -> 
     Between both crawls the making is killed once, at a moment that chance chooses, and begun anew.
     """
     with started(tmp_path, order) as tree:
-        making = [sys.executable, "-m", "vedette.live.impact", str(tree.data), str(start_clock(time.time(), 1.0))]
+        making = [
+            sys.executable,
+            "-m",
+            "vedette.runtime.indexing.impact",
+            str(tree.data),
+            str(start_clock(time.time(), 1.0)),
+        ]
         killed = subprocess.Popen(making)
         time.sleep(0.5)
         os.kill(killed.pid, signal.SIGKILL)

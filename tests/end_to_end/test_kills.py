@@ -14,7 +14,7 @@ import numpy as np
 from tests.tree_runs import PROVE, Run, children, is_whole, kill_all, open_run, patiently
 from tests.tree_worlds import kill_town
 
-from vedette.decide import rng_for
+from vedette.policy import rng_for
 
 HOSTS = 100 if PROVE else 12
 KILLS = 50 if PROVE else 6

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from vedette.edges.book import StateBook
-from vedette.lab.access_log import read_log
-from vedette.lab.judge import Verdict, judge
-from vedette.lab.worlds.made import open_made
-from vedette.lab.worlds.made.server import ServerHandle, start_server
+from vedette.adapters.crawl_store.store import StateBook
+from vedette.lab.judge.access_log import read_log
+from vedette.lab.judge.politeness import Verdict, judge
+from vedette.lab.worlds.synthetic import open_made
+from vedette.lab.worlds.synthetic.server_part import ServerHandle, start_server
 
 SPEED = 600.0
 

@@ -10,7 +10,7 @@ import numpy as np
 from tests.tree_runs import PROVE, Run, is_whole, kill_all, open_run, patiently
 from tests.tree_worlds import strict_town
 
-from vedette.decide import rng_for
+from vedette.policy import rng_for
 
 HOSTS = 200 if PROVE else 40
 SPEED = 30.0 if PROVE else 60.0

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.tree_runs import kill_all, open_run, patiently
 from tests.tree_worlds import slow_town
 
-from vedette.lab.access_log import Entry
+from vedette.lab.judge.access_log import Entry
 
 HOSTS = 300
 

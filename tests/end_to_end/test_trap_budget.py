@@ -18,10 +18,10 @@ import pytest
 from bench.traps import half_medium, half_small, is_trap, sort_of
 from tests.tree_runs import PROVE
 
-from vedette.lab.access_log import read_log
-from vedette.lab.worlds.made.names import FARM
-from vedette.lab.worlds.made.server import ServerHandle, start_server
-from vedette.lab.worlds.made.world import MadeWorld
+from vedette.lab.judge.access_log import read_log
+from vedette.lab.worlds.synthetic.names import FARM
+from vedette.lab.worlds.synthetic.server_part import ServerHandle, start_server
+from vedette.lab.worlds.synthetic.world import MadeWorld
 
 SEED = 3
 SPEED = 600.0

@@ -12,8 +12,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.facts import Failure
 from vedette.fetch.body import CODINGS, decode
+from vedette.model import Failure
 
 MIB = 2**20
 NOISE = b"".join(zlib.crc32(bytes([n % 256, n // 256])).to_bytes(4) for n in range(50_000))

@@ -7,9 +7,9 @@ import brotli  # type: ignore[import-untyped]  # it ships no types
 import pytest
 import zstandard
 
-from vedette.facts import Purpose
 from vedette.fetch.body import decode
 from vedette.fetch.request import PRODUCT, page_headers, user_agent
+from vedette.model import Purpose
 
 
 @pytest.mark.parametrize(

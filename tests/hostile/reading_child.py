@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice, product
 
-from vedette.parse.charsets import decode
-from vedette.parse.dates import dates_of
-from vedette.parse.language import language_of
-from vedette.parse.page import read_page
-from vedette.parse.shingles import normal_form, shingles_of
-from vedette.parse.sketch import sketch_of
+from vedette.parse.html.page import read_page
+from vedette.parse.similarity.minhash import sketch_of
+from vedette.parse.similarity.shingles import normal_form, shingles_of
+from vedette.parse.text.charsets import decode
+from vedette.parse.text.dates import dates_of
+from vedette.parse.text.language import language_of
 
 __all__ = ["MONSTERS", "cpu_limit_s", "memory_limit_bytes"]
 

@@ -19,12 +19,12 @@ from tests.tree_runs import patiently
 from tests.web.small_operator import OURS, Console, SmallDesk, SmallOperator, SmallWatch, signed_in
 from tests.web.small_search import Ask, made_key, served
 
+from vedette.adapters.crawl_store.data_folder import read_state
+from vedette.adapters.event_store.reader import QueryCount
 from vedette.config import Rate, Serve
-from vedette.edges.record_view import QueryCount
-from vedette.edges.state import read_state
-from vedette.web.console.guard import SESSION_COOKIE
+from vedette.web.commands.commands import Dismiss
+from vedette.web.console.admin.guard import SESSION_COOKIE
 from vedette.web.console.routes import ConsoleParts
-from vedette.web.orders import Dismiss
 
 HOME = "http://bog.test/"
 PATIENCE_S = 20.0

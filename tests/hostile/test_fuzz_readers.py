@@ -9,23 +9,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.hostile.mutations import mutated
 
-from vedette.discover.feeds import read_feed
-from vedette.discover.normalize import resolve
-from vedette.discover.sitemaps import read_sitemap
-from vedette.edges.warc_reading import Damage, Record, scan
-from vedette.facts import Failure
+from vedette.adapters.archive.warc_reader import Damage, Record, scan
+from vedette.discover.formats.feeds import read_feed
+from vedette.discover.formats.sitemaps import read_sitemap
+from vedette.discover.urls.normalize import resolve
 from vedette.fetch.body import CODINGS
 from vedette.fetch.body import decode as unpack
-from vedette.fetch.directives import from_headers
-from vedette.fetch.header_dates import seconds_of
-from vedette.fetch.retry_headers import max_age_s, retry_after_s
-from vedette.fetch.robots import read as read_robots
-from vedette.parse.charsets import decode
-from vedette.parse.dates import dates_of
-from vedette.parse.language import language_of
-from vedette.parse.page import read_page
-from vedette.parse.shingles import fingerprint, shingles
-from vedette.parse.sketch import sketch_of
+from vedette.fetch.response_headers import max_age_s, retry_after_s
+from vedette.fetch.robots.meta_tags import from_headers
+from vedette.fetch.robots.rules import read as read_robots
+from vedette.header_dates import seconds_of
+from vedette.model import Failure
+from vedette.parse.html.page import read_page
+from vedette.parse.similarity.minhash import sketch_of
+from vedette.parse.similarity.shingles import fingerprint, shingles
+from vedette.parse.text.charsets import decode
+from vedette.parse.text.dates import dates_of
+from vedette.parse.text.language import language_of
 
 NOW_S = 1.7e9
 HOME = "https://host.example/a/list.xml"

@@ -19,7 +19,7 @@ import pytest
 from tests.hostile.guard_child import Script, command
 from tests.wire_server import Question, Said, WireServer, whole
 
-from vedette.facts import ScopeKind
+from vedette.model import ScopeKind
 
 PUBLIC = "93.184.216.34"
 # As the URL standard writes them; every spelling below means one of these.

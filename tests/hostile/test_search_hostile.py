@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.search_runs import Leaf, Up, page, small_web, up
 from tests.tree_runs import PROVE, patiently
 
-from vedette.web.openapi import MOST_IN_ALL, described
+from vedette.web.api.openapi import MOST_IN_ALL, described
 
 EXAMPLES = 100_000 if PROVE else 300
 # A hang is what this is about; how quick an answer is says more about the machine.

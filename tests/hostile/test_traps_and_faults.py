@@ -20,11 +20,11 @@ from typing import Any
 import pytest
 from tests.tree_runs import PROVE, children, kill_all
 
-from vedette.lab.access_log import Entry, read_log
-from vedette.lab.judge import judge
-from vedette.lab.worlds.made import MadeWorld, open_made
-from vedette.lab.worlds.made.names import FARM
-from vedette.lab.worlds.made.server import ServerHandle, start_server
+from vedette.lab.judge.access_log import Entry, read_log
+from vedette.lab.judge.politeness import judge
+from vedette.lab.worlds.synthetic import MadeWorld, open_made
+from vedette.lab.worlds.synthetic.names import FARM
+from vedette.lab.worlds.synthetic.server_part import ServerHandle, start_server
 
 SPEED = 600.0
 SEED = 3

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.index.features import FEATURES, MOST_SLOTS, Slot, features_of, idf_of
-from vedette.index.retrieval import TEXT_FIELDS, Forward
+from vedette.index.query.retrieval import TEXT_FIELDS, Forward
 
 KEYS = [feature.key for feature in FEATURES]
 # BM25's constants, as the module's documentation of ranking states them: k1, b, usual length.

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.index.snippets import Piece, mark_words, snippet_of
-from vedette.words import words_of
+from vedette.text import words_of
 
 FILLER = "Nothing of note is said in this sentence at all. "
 ODD = "aé ßcC+#.\n\t\u00a0かが\u3099ｶﾞ한\u1112\u1161\u11ab日क़ि\u0301\u00ad\u200d!?。ŉ\ud800"

@@ -11,7 +11,7 @@ import os
 import time
 from pathlib import Path
 
-from vedette.decide import rng_for
+from vedette.policy import rng_for
 
 
 class Tiny:

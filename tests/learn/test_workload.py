@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.learn.query_lines import Noted, Wrong, read_queries
+from vedette.learn.query_logs import Noted, Wrong, read_queries
 from vedette.learn.workload import Workload, learned_from
 
 DAY_S = 86_400.0

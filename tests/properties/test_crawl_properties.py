@@ -9,9 +9,9 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.ring.memory_web import Asked, Drive, MemoryWeb, Reply, Served, Server, moved, page, rules_for
+from tests.engine.memory_web import Asked, Drive, MemoryWeb, Reply, Served, Server, moved, page, rules_for
 
-from vedette.facts import Failure
+from vedette.model import Failure
 
 HOSTS = ("a.test", "b.test", "c.test", "d.test")
 ADDRESSES = ("93.184.216.1", "93.184.216.2")

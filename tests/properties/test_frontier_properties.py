@@ -14,7 +14,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from vedette.order.frontier import Frontier, Taken
+from vedette.frontier.queues import Frontier, Taken
 
 HOSTS = {"a": "near", "b": "near", "c": "near", "d": "far", "e": "far"}
 

@@ -6,13 +6,13 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vedette.lab.worlds.made import MadeWorld, open_made
-from vedette.lab.worlds.made.clockwork import CLOCKS, DAY_S, START_S
-from vedette.lab.worlds.made.hashing import mix, mix_all
-from vedette.lab.worlds.made.sites import Site
-from vedette.lab.worlds.made.traits import lifetimes
-from vedette.lab.worlds.made.truth import page_truth
-from vedette.lab.worlds.made.validators import http_date, parsed_http_date
+from vedette.lab.worlds.synthetic import MadeWorld, open_made
+from vedette.lab.worlds.synthetic.change_times import CLOCKS, DAY_S, START_S
+from vedette.lab.worlds.synthetic.hashing import mix, mix_all
+from vedette.lab.worlds.synthetic.page_traits import lifetimes
+from vedette.lab.worlds.synthetic.sites import Site
+from vedette.lab.worlds.synthetic.truth import page_truth
+from vedette.lab.worlds.synthetic.validators import http_date, parsed_http_date
 from vedette.lab.worlds.world import Question
 
 WORDS = st.integers(0, 2**64 - 1)

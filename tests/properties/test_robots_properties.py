@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vedette.facts import Headers
-from vedette.fetch.directives import FREE, Directives, from_headers, from_meta, merge
-from vedette.fetch.header_dates import seconds_of
-from vedette.fetch.robots import allowed, clip, read
-from vedette.fetch.robots_pattern import compile_pattern
-from vedette.fetch.robots_state import (
+from vedette.fetch.robots.meta_tags import FREE, Directives, from_headers, from_meta, merge
+from vedette.fetch.robots.robots_pattern import compile_pattern
+from vedette.fetch.robots.rules import allowed, clip, read
+from vedette.fetch.robots.state import (
     UNKNOWN,
     Allowed,
     Ask,
@@ -26,6 +24,8 @@ from vedette.fetch.robots_state import (
     to_json,
     verdict,
 )
+from vedette.header_dates import seconds_of
+from vedette.model import Headers
 
 MINUTE_S = 60.0
 DAY_S = 86_400.0

@@ -8,10 +8,10 @@ from xml.sax.saxutils import escape, quoteattr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.discover.feeds import LONGEST_TITLE, is_feed, read_feed
-from vedette.discover.normalize import resolve
-from vedette.discover.sitemaps import is_sitemap, read_sitemap
-from vedette.discover.timestamps import seconds_of
+from vedette.discover.formats.feeds import LONGEST_TITLE, is_feed, read_feed
+from vedette.discover.formats.sitemaps import is_sitemap, read_sitemap
+from vedette.discover.urls.normalize import resolve
+from vedette.timeutil import seconds_of
 
 HOME = "https://host.example/list.xml"
 PIECES = [

@@ -4,10 +4,10 @@ from ada_url import URL
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from vedette.discover.normalize import explain, normalize, resolve
-from vedette.discover.scope import in_scope, read_site, refusal, site_of
+from vedette.discover.urls.normalize import explain, normalize, resolve
+from vedette.discover.urls.scope import in_scope, read_site, refusal, site_of
 from vedette.errors import SiteError
-from vedette.facts import Refusal, ScopeKind, Site
+from vedette.model import Refusal, ScopeKind, Site
 
 ANYTHING = st.text(st.characters(codec=None, categories=None))  # lone surrogates too
 PIECES = st.sampled_from(

@@ -10,9 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from vedette.decide import rng_for
-from vedette.edges.url_queues import FRONTS
-from vedette.edges.url_store import Fate, Told, UrlStore, create
+from vedette.adapters.url_store.queues import FRONTS
+from vedette.adapters.url_store.store import Fate, Told, UrlStore, create
+from vedette.policy import rng_for
 
 HOSTS = ("a.test", "b.test", "c.test")
 WORKERS = (1, 2)

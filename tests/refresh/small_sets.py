@@ -4,9 +4,9 @@ from itertools import product
 
 import numpy as np
 
-from vedette.decide import Floats, rng_for
-from vedette.refresh.ageing import AgeChain
-from vedette.refresh.plans import looks_of, outlook_of, plan_costs
+from vedette.lab.baselines.plans import looks_of, outlook_of, plan_costs
+from vedette.policy import Floats, rng_for
+from vedette.refresh.models.age_chain import AgeChain
 
 
 def chain_set(number: int, days: int, pages: int, discount: float = 1.0) -> Floats:

@@ -8,29 +8,19 @@ from typing import Any
 from starlette.testclient import TestClient
 from tests.web.small_search import NOW_S, SmallSearch
 
+from vedette.adapters.crawl_store.url_list import ListedUrl, UrlPage, Which
+from vedette.adapters.event_store.reader import QueryCount, Totals
 from vedette.config import Rate, Serve
-from vedette.edges.record_view import QueryCount, Totals
-from vedette.edges.url_list import ListedUrl, UrlPage, Which
 from vedette.errors import UsageError, VedetteError
-from vedette.facts import Site
 from vedette.learn.workload import Drift, Mover, Rising
+from vedette.model import Site
 from vedette.web.app import make_app
-from vedette.web.console.budget_ports import BudgetTold
-from vedette.web.console.discovery_ports import Discovery, FoundPage, SourceLine
-from vedette.web.console.ports import ActionLine
-from vedette.web.console.report_ports import NO_REPORTS, Reports
-from vedette.web.console.routes import ConsoleParts
-from vedette.web.console.site_ports import (
-    KeptRule,
-    KeptSite,
-    Leaving,
-    RobotsLook,
-    SiteDesk,
-    SiteLine,
-    SiteLook,
-    Stranger,
-)
-from vedette.web.console.watch_ports import (
+from vedette.web.branding import Look
+from vedette.web.commands.commands import CloseSession, Done, NewToken, OpenSession, Order, Undo
+from vedette.web.console.ports.budget_ports import BudgetTold
+from vedette.web.console.ports.discovery_ports import Discovery, FoundPage, SourceLine
+from vedette.web.console.ports.lab_reports import NO_REPORTS, Reports
+from vedette.web.console.ports.monitoring import (
     Crawl,
     DuePage,
     HostLine,
@@ -42,8 +32,18 @@ from vedette.web.console.watch_ports import (
     Storage,
     Tenth,
 )
-from vedette.web.look import Look
-from vedette.web.orders import CloseSession, Done, NewToken, OpenSession, Order, Undo
+from vedette.web.console.ports.ports import ActionLine
+from vedette.web.console.ports.sites import (
+    KeptRule,
+    KeptSite,
+    Leaving,
+    RobotsLook,
+    SiteDesk,
+    SiteLine,
+    SiteLook,
+    Stranger,
+)
+from vedette.web.console.routes import ConsoleParts
 
 TOKEN = "vo_the-right-one"  # noqa: S105 - nobody else's
 WALL_S = 1_760_000_000.0

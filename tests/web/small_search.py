@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from vedette.config import Serve
-from vedette.facts import Site
-from vedette.learn.record import Event, Record, SlateRecord, line_of
+from vedette.learn.events import Event, Record, SlateRecord, line_of
+from vedette.model import Site
 from vedette.serve.slate import Reason, Result, Slate, Snippet, Wish
 from vedette.web.app import make_app
+from vedette.web.auth.keys import Key, new_key
+from vedette.web.branding import Look
 from vedette.web.console.routes import ConsoleParts
-from vedette.web.keys import Key, new_key
-from vedette.web.look import Look
 from vedette.web.ports import CachedCopy, Count, Overview
-from vedette.web.serving import bind, server_of
-from vedette.web.slates import Recording
+from vedette.web.public.slates import Recording
+from vedette.web.server import bind, server_of
 
 NOW_S = 1_770_000_000.0
 PRIVATE = Site("https://wiki.example.org/", secrets="env:WIKI", readers=("ann",))

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
-from tests.web.held_pages import first
+from tests.web.public.sample_pages import first
 from tests.web.small_search import Ask, HeldLog, recording_to, served
 
 from vedette.config import Rate, Serve

@@ -3,13 +3,13 @@
 That is no reason not to begin: the others go on, and the console says so, too.
 """
 
-from vedette.cli.crawling import check_addresses
-from vedette.edges.book import SiteRow
-from vedette.edges.dns import look_up
+from vedette.adapters.crawl_store.store import SiteRow
+from vedette.adapters.net.dns import look_up
+from vedette.cli.commands.crawl import check_addresses
 from vedette.errors import UsageError
-from vedette.facts import origin_of
-from vedette.fetch.connect import detour_for
-from vedette.live.settings import LiveSettings, rules_for
+from vedette.fetch.connect_to import detour_for
+from vedette.model import origin_of
+from vedette.runtime.processes.settings import LiveSettings, rules_for
 
 __all__ = ["check_known"]
 

@@ -4,13 +4,13 @@ import argparse
 import time
 from typing import Any
 
-from vedette.cli.asking import ask, folder_of, hint
-from vedette.edges.state_view import open_view
-from vedette.live.commands import Call
-from vedette.live.orders import carry_out
-from vedette.live.writing import written
-from vedette.web.market_orders import MarketOrder
-from vedette.web.orders import AddSite, ImportSites, Order
+from vedette.adapters.crawl_store.reader import open_view
+from vedette.cli.data_folder import ask, folder_of, hint
+from vedette.runtime.commands.executor import carry_out
+from vedette.runtime.commands.offline import written
+from vedette.runtime.commands.rpc import Call
+from vedette.web.commands.ads_commands import MarketOrder
+from vedette.web.commands.commands import AddSite, ImportSites, Order
 
 __all__ = ["WHO", "ordered", "sentence"]
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from vedette.config.kinds import Count, Duration, Folder, Kind, Networks, OneOf, Rate, RateKind, Size, Text, Texts
-from vedette.config.market_kinds import Amount, Zone
+from vedette.config.kinds import Amount, Zone
+from vedette.config.kinds_part import Count, Duration, Folder, Kind, Networks, OneOf, Rate, RateKind, Size, Text, Texts
 from vedette.config.switch import Switch
-from vedette.ring.refresh_names import POLICIES, PREFERRED
+from vedette.engine.scheduling.refresh_policies import POLICIES, PREFERRED
 
 __all__ = ["Crawl", "Refresh", "Serve", "Store"]
 

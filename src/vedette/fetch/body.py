@@ -13,7 +13,7 @@ from typing import Protocol, cast
 import brotli  # type: ignore[import-untyped]  # it ships no types; _Brotli below says what is used
 import zstandard
 
-from vedette.facts import Failure
+from vedette.model import Failure
 
 __all__ = ["CODINGS", "decode"]
 

@@ -1,7 +1,7 @@
 """What a request says about itself: who asks, where to complain, and which copy is at hand."""
 
-from vedette.facts import Headers, Purpose
 from vedette.fetch.body import CODINGS
+from vedette.model import Headers, Purpose
 
 __all__ = ["PRODUCT", "page_headers", "user_agent"]
 

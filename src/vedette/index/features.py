@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.decide import Floats, Ints
-from vedette.index.retrieval import TEXT_FIELDS, Forward
+from vedette.index.query.retrieval import TEXT_FIELDS, Forward
+from vedette.policy import Floats, Ints
 
 __all__ = ["FEATURES", "MOST_SLOTS", "Feature", "Slot", "features_of", "idf_of"]
 

@@ -1,6 +1,6 @@
 """Which piece of a page's text to show for a query, and what in it to highlight.
 
-Words match as everywhere else (``vedette.words``): whole, and folded. The best piece has the most different words of
+Words match as everywhere else (``vedette.text``): whole, and folded. The best piece has the most different words of
 the query; among such pieces, the one where they stand closest together; among those, the first. It begins at a sentence
 if one begins near enough, else at a word. Everything is done on arrays of the words' numbers and places, once over the
 text.
@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Ints
-from vedette.words import Numbers, composed, located, numbers_of
+from vedette.policy import Ints
+from vedette.text import Numbers, composed, located, numbers_of
 
 __all__ = ["Piece", "mark_words", "snippet_of", "tidied"]
 
@@ -27,7 +27,7 @@ MOST_PLACES = 100  # of one word that are looked at
 BORDER_WITHIN = 24  # characters: how far a cut moves to fall between words
 ELLIPSIS = "…"
 
-# Words that stand for what has other letters in a text (``vedette.words``).
+# Words that stand for what has other letters in a text (``vedette.text``).
 _NAMES = frozenset({"cplusplus", "csharp", "fsharp", "dotnet"})
 # What an ASCII text has where its white space is not tidy.
 _UNTIDY = ("  ", "\n\n", " \n", "\n ", "\t", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x1f")

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.learn.tally import Numbers
+from vedette.learn.decaying_counts import Numbers
 
 __all__ = ["Moments", "Shift", "rises", "shift"]
 

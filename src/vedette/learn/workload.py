@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from vedette.learn.tally import Fading, Held, Numbers, Tally
+from vedette.learn.decaying_counts import Fading, Held, Numbers, Tally
 from vedette.learn.trends import Moments, rises, shift
 
 __all__ = ["Asked", "Drift", "Mover", "Rising", "Workload", "learned_from"]
@@ -126,7 +126,7 @@ class _Sums:
 
 
 class Workload:
-    """What people ask for. Words of a query are in the form of ``vedette.words``, with one space between them.
+    """What people ask for. Words of a query are in the form of ``vedette.text``, with one space between them.
 
     Searches may come in any order. Asked about a moment before the latest search, it answers as of that search.
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from vedette.decide import Ints
+from vedette.policy import Ints
 
 __all__ = ["Groups", "groups_of", "section_of", "site_of"]
 

@@ -13,35 +13,35 @@ from starlette.routing import Route
 
 from vedette import __version__
 from vedette.config import Serve
-from vedette.web.access import Access, Refused
-from vedette.web.answers import error_answer, json_answer
-from vedette.web.api import api_routes
-from vedette.web.budget_api import budget_routes
-from vedette.web.console.chart_metrics import amounts_by_reason
-from vedette.web.console.herald_ports import NO_WATCHES
+from vedette.web.api.ads import market_routes
+from vedette.web.api.budget import budget_routes
+from vedette.web.api.commands import write_routes
+from vedette.web.api.openapi import described
+from vedette.web.api.openapi_ads import with_market
+from vedette.web.api.parameters import WrongParameter
+from vedette.web.api.reference import reference_route
+from vedette.web.api.responses import error_answer, json_answer
+from vedette.web.api.search import api_routes
+from vedette.web.auth.access import Access, Refused
+from vedette.web.auth.keys import Key
+from vedette.web.auth.rate_limits import Limits
+from vedette.web.auth.signin import signin_route
+from vedette.web.branding import Look
+from vedette.web.console.ports.alerts import NO_WATCHES
 from vedette.web.console.routes import ConsoleParts, console_routes
-from vedette.web.events import events_route
+from vedette.web.console.ui.chart_metrics import amounts_by_reason
 from vedette.web.gate import Gate, Rules, told_refusal
-from vedette.web.keys import Key
-from vedette.web.limits import Limits
-from vedette.web.look import Look
-from vedette.web.market_api import market_routes
-from vedette.web.mcp_endpoint import mcp_route
+from vedette.web.mcp.endpoint import mcp_route
 from vedette.web.metrics import Metrics, TimedSearch
-from vedette.web.new_pages import new_routes
-from vedette.web.new_ports import NO_NEW_PAGES, NewPages
-from vedette.web.openapi import described
-from vedette.web.openapi_market import with_market
-from vedette.web.pages import page_routes
-from vedette.web.parameters import WrongParameter
 from vedette.web.ports import Search
-from vedette.web.push_routes import push_routes
-from vedette.web.reference import reference_route
-from vedette.web.signin import signin_route
-from vedette.web.slates import Recording, not_recording
-from vedette.web.sponsored import NOTHING_SPONSORED, Sponsored, sponsored_route
-from vedette.web.trials import Trials
-from vedette.web.write_api import write_routes
+from vedette.web.public.ads import NOTHING_SPONSORED, Sponsored, sponsored_route
+from vedette.web.public.events import events_route
+from vedette.web.public.new_pages import new_routes
+from vedette.web.public.new_ports import NO_NEW_PAGES, NewPages
+from vedette.web.public.pages import page_routes
+from vedette.web.public.slates import Recording, not_recording
+from vedette.web.public.trials import Trials
+from vedette.web.push.routes import push_routes
 
 __all__ = ["make_app"]
 

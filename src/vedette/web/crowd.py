@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Sequence
 from typing import Protocol
 
-from vedette.web.limits import is_among, network_of
+from vedette.web.auth.rate_limits import is_among, network_of
 
 __all__ = ["MOST_PER_ADDRESS", "Crowd", "Guest"]
 

@@ -15,16 +15,25 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from vedette.facts import Site
-from vedette.web.access import EVENTS, OF_OPERATORS, Access, Reader, Refused, allowed_sites, is_for_programs, path_of
-from vedette.web.answers import error_answer
+from vedette.model import Site
+from vedette.web.api.responses import error_answer
+from vedette.web.auth.access import (
+    EVENTS,
+    OF_OPERATORS,
+    Access,
+    Reader,
+    Refused,
+    allowed_sites,
+    is_for_programs,
+    path_of,
+)
+from vedette.web.auth.rate_limits import Limits
 from vedette.web.bodies import LONGEST_BODY, again, whole_body
-from vedette.web.faults import log_fault
+from vedette.web.branding import Look
+from vedette.web.error_log import log_fault
 from vedette.web.hosts import FOREIGN_HOST, OwnNames
-from vedette.web.limits import Limits
-from vedette.web.look import Look
 from vedette.web.metrics import Metrics
-from vedette.web.push_routes import LONGEST_PUSH, is_pushed
+from vedette.web.push.routes import LONGEST_PUSH, is_pushed
 from vedette.web.rendering import problem_page, theme_of
 
 __all__ = ["Gate", "told_refusal"]

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 
 from vedette.config import Serve
-from vedette.web.access import CONSOLE, OF_OPERATORS, Refused, path_of
+from vedette.web.auth.access import CONSOLE, OF_OPERATORS, Refused, path_of
 
 __all__ = ["FOREIGN_HOST", "OwnNames"]
 

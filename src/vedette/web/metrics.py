@@ -13,11 +13,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from vedette.edges.series import SERIES
-from vedette.facts import Site
-from vedette.learn.record import EventKind, Via
+from vedette.adapters.event_store.time_series import SERIES
+from vedette.learn.events import EventKind, Via
+from vedette.model import Site
 from vedette.serve.slate import Result, Slate, Wish
-from vedette.web.console.watch_ports import READ_OFF
+from vedette.web.console.ports.monitoring import READ_OFF
 from vedette.web.ports import CachedCopy, Overview, Search
 
 __all__ = ["Metrics", "TimedSearch"]

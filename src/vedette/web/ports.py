@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
-from vedette.facts import Site
+from vedette.model import Site
 from vedette.serve.slate import Result, Slate, Wish
 
 __all__ = ["CachedCopy", "Count", "Overview", "Search"]

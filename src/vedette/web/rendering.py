@@ -8,9 +8,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import Response
 
-from vedette.web import words
-from vedette.web.look import Look
-from vedette.web.statics import asset
+from vedette.web import formatting as words
+from vedette.web.branding import Look
+from vedette.web.static_files import asset
 
 __all__ = ["SECURITY", "page", "problem_page", "rendered", "theme_of"]
 

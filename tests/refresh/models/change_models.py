@@ -7,16 +7,16 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from vedette.decide import Floats
-from vedette.refresh.known import Known, Memory
-from vedette.refresh.model import ChangeModel
-from vedette.refresh.models.ageing import Ageing
+from vedette.lab.baselines.models.poisson import Poisson
+from vedette.lab.baselines.models.replacement import Replacement
+from vedette.lab.baselines.models.signals import Signals
+from vedette.policy import Floats
+from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.models.age import Ageing
+from vedette.refresh.models.base import ChangeModel
 from vedette.refresh.models.mixture import Mixture
-from vedette.refresh.models.poisson import Poisson
 from vedette.refresh.models.pooled import Pooled
-from vedette.refresh.models.replacement import Replacement
 from vedette.refresh.models.rhythm import Rhythm
-from vedette.refresh.models.signals import Signals
 from vedette.refresh.models.two_stage import TwoStage
 from vedette.refresh.models.waves import Waves
 from vedette.refresh.models.young import Young

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.refresh.models.change_models import DAY_S, MODELS, NAMES, later, looks, stories, taught
 
-from vedette.refresh.known import Known, Memory
-from vedette.refresh.model import ChangeModel
+from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.models.base import ChangeModel
 
 few = settings(max_examples=5)  # nine models, each with its own
 each_model = pytest.mark.parametrize("model", MODELS, ids=NAMES)

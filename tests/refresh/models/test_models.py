@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from tests.refresh.models.change_models import DAY_S, later, looks, taught
 
-from vedette.decide import Floats, rng_for
-from vedette.refresh.known import Known, Memory
-from vedette.refresh.models.ageing import Ageing
+from vedette.lab.baselines.models.poisson import Poisson
+from vedette.lab.baselines.models.replacement import Replacement
+from vedette.lab.baselines.models.signals import Signals
+from vedette.policy import Floats, rng_for
+from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.models.age import Ageing
 from vedette.refresh.models.gamma import Gamma, expected_time, pooled_prior
 from vedette.refresh.models.mixture import Mixture
-from vedette.refresh.models.poisson import Poisson
 from vedette.refresh.models.pooled import Pooled
-from vedette.refresh.models.replacement import Replacement
 from vedette.refresh.models.rhythm import Rhythm
-from vedette.refresh.models.signals import Signals
 from vedette.refresh.models.two_stage import SHAPES, TwoStage
 from vedette.refresh.models.young import Young
 

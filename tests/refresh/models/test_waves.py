@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from vedette.decide import Floats, rng_for
-from vedette.refresh.known import Known, Memory
+from vedette.policy import Floats, rng_for
+from vedette.refresh.known_pages import Known, Memory
 from vedette.refresh.models.waves import Waves
 
 DAY_S = 86_400.0

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.decide import Floats, Ints, Picks
-from vedette.discover.arrivals import chance_up
-from vedette.discover.exploring import to_learn
-from vedette.discover.gathered import Belief, gathered
-from vedette.discover.look_worth import PATIENCE_H, hoped, index, urgency, worth
-from vedette.discover.looked import Sources
-from vedette.discover.picking import Picking
-from vedette.discover.rhythm import HOUR_S
+from vedette.discover.policies.exploring import to_learn
+from vedette.discover.policies.picking import Picking
+from vedette.discover.polling.arrivals import chance_up
+from vedette.discover.polling.overlap import Belief, gathered
+from vedette.discover.polling.poll_value import PATIENCE_H, hoped, index, urgency, worth
+from vedette.discover.polling.rhythm import HOUR_S
+from vedette.discover.polling.sources import Sources
+from vedette.policy import Floats, Ints, Picks
 
 __all__ = ["Accrual"]
 
@@ -41,8 +41,8 @@ class Accrual:
     References: greedy choice Pandey08, 3.5.2; rates Thompson23, 2.4, with exposure instead of looks; the index as in
     ``refresh.index_rule``; the model is ours.
 
-    >>> from vedette.decide import rng_for
-    >>> from vedette.discover.look_book import Brought, LookBook
+    >>> from vedette.policy import rng_for
+    >>> from vedette.discover.polling.look_book import Brought, LookBook
     >>> book, both, policy = LookBook(np.zeros(2, np.int64)), np.ones(2, bool), Accrual()
     >>> state = policy.start(None)
     >>> for hour, new in enumerate([9, 9, 9]):

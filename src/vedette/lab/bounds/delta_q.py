@@ -12,12 +12,12 @@ its freshness says little.
 
 import numpy as np
 
-from vedette.decide import Ints
-from vedette.lab.corpus import ranges
-from vedette.lab.quality import Side
-from vedette.lab.quality_gains import slot_gains
-from vedette.lab.workload import Workload
+from vedette.lab.quality.corpus import ranges
+from vedette.lab.quality.quality import Side
+from vedette.lab.quality.quality_gains import slot_gains
+from vedette.lab.quality.workload_part import Workload
 from vedette.lab.worlds.history import History
+from vedette.policy import Ints
 
 __all__ = ["BoundDeltaQ"]
 

@@ -20,9 +20,9 @@ from math import ceil, inf, sqrt
 
 import numpy as np
 
-from vedette.decide import Floats
 from vedette.lab.worlds.history import History
-from vedette.refresh.known import Known
+from vedette.policy import Floats
+from vedette.refresh.known_pages import Known
 
 __all__ = ["BoundKnown", "best_slope", "bound_known", "frequency_at", "rates_between"]
 

@@ -8,20 +8,20 @@ model said of them, with its mean chance and the share that had changed; where b
 from collections.abc import Mapping
 
 from vedette.errors import UsageError
-from vedette.lab.calibration import Groups, Judged, Looks, brier, log_score, looked, reliability, score_of
-from vedette.lab.experiment import Cell, Experiment, Measured, Metric
-from vedette.lab.open_world import open_history
-from vedette.lab.registry import near
-from vedette.lab.spans import span_s
+from vedette.lab.baselines.models.poisson import Poisson
+from vedette.lab.baselines.models.replacement import Replacement
+from vedette.lab.baselines.models.signals import Signals
+from vedette.lab.core.experiment import Cell, Experiment, Measured, Metric
+from vedette.lab.core.registry import near
+from vedette.lab.core.spans import span_s
+from vedette.lab.runs.refresh.calibration import Groups, Judged, Looks, brier, log_score, looked, reliability, score_of
+from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History
-from vedette.refresh.model import ChangeModel
-from vedette.refresh.models.ageing import Ageing
+from vedette.refresh.models.age import Ageing
+from vedette.refresh.models.base import ChangeModel
 from vedette.refresh.models.mixture import Mixture
-from vedette.refresh.models.poisson import Poisson
 from vedette.refresh.models.pooled import Pooled
-from vedette.refresh.models.replacement import Replacement
 from vedette.refresh.models.rhythm import Rhythm
-from vedette.refresh.models.signals import Signals
 from vedette.refresh.models.two_stage import TwoStage
 from vedette.refresh.models.waves import Waves
 from vedette.refresh.models.young import Young

@@ -11,7 +11,7 @@ that still holds when the record or the page ends would have lived longer. So
 - the *hazard* is changes by page-days at an age. Over all pages it falls with age even where each page is memoryless,
   as old versions belong to slow pages. So memorylessness is judged page by page.
 
-The test is ``vedette.lab.memoryless``: exact for each page, at a false discovery rate of 5 % over all of them.
+The test is ``vedette.lab.experiments.memoryless``: exact for each page, at a false discovery rate of 5 % over all of them.
 ``hazard_ratio`` pools the tested pages: the hazard at an age in units of a page's mean interval, by what memoryless
 pages with as many changes would show; 1 at all ages where they are memoryless.
 
@@ -25,12 +25,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.decide import Floats, Ints
-from vedette.lab.experiment import Cell, Experiment, Measured, Metric
-from vedette.lab.memoryless import discoveries, gaps_of, hazard_ratios, verdicts
-from vedette.lab.open_world import open_history
-from vedette.lab.spans import span_s
+from vedette.lab.core.experiment import Cell, Experiment, Measured, Metric
+from vedette.lab.core.spans import span_s
+from vedette.lab.experiments.memoryless import discoveries, gaps_of, hazard_ratios, verdicts
+from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import PAGE, History
+from vedette.policy import Floats, Ints
 
 __all__ = ["EXPERIMENT", "Changes", "Spells", "rows_of", "spells_of", "survival"]
 

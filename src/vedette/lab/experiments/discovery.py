@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from vedette.lab.arrivals import PACES
-from vedette.lab.cycle_rows import CYCLE_OWN, bound_rows, policy_rows
-from vedette.lab.cycles import Cycle, cycles_of
-from vedette.lab.discovery_rows import MEASURED, OWN, looks_of, names_of_policies, rows_of
-from vedette.lab.experiment import Cell, Measured, Metric, Span
-from vedette.lab.open_world import open_frontpages, open_history
-from vedette.lab.registry import policy_named
-from vedette.lab.spans import span_s
+from vedette.lab.core.experiment import Cell, Measured, Metric, Span
+from vedette.lab.core.registry import policy_named
+from vedette.lab.core.spans import span_s
+from vedette.lab.runs.discovery.arrivals import PACES
+from vedette.lab.runs.discovery.cycle_rows import CYCLE_OWN, bound_rows, policy_rows
+from vedette.lab.runs.discovery.cycles import Cycle, cycles_of
+from vedette.lab.runs.discovery.rows import MEASURED, OWN, looks_of, names_of_policies, rows_of
+from vedette.lab.worlds.catalog import open_frontpages, open_history
 
 __all__ = ["EXPERIMENT", "Discovery"]
 

@@ -1,6 +1,6 @@
 """Does a price spend looks better than a constant number of them each hour?
 
-Whatever a look would save is held against one price, and the price follows what was spent (``vedette.price``), so looks
+Whatever a look would save is held against one price, and the price follows what was spent (``vedette.pricing``), so looks
 go to the hours in which most is lost by waiting. The budget is a mean of looks a snapshot, and need not be whole: held
 against ``discovery`` with k looks at every snapshot, it says with how many fewer the same is found.
 """
@@ -11,17 +11,17 @@ from math import inf
 
 import numpy as np
 
-from vedette.decide import Ints, rng_for
-from vedette.discover.look_book import Brought, LookBook
-from vedette.discover.look_worth import index
 from vedette.discover.policies.accrual import Accrual
+from vedette.discover.polling.look_book import Brought, LookBook
+from vedette.discover.polling.poll_value import index
 from vedette.errors import UsageError
-from vedette.lab.discovery_rows import MEASURED, OWN, priced_row
-from vedette.lab.experiment import Cell, Measured, Metric
-from vedette.lab.open_world import open_frontpages
-from vedette.lab.registry import DEFAULT, policy_named
+from vedette.lab.core.experiment import Cell, Measured, Metric
+from vedette.lab.core.registry import DEFAULT, policy_named
+from vedette.lab.runs.discovery.rows import MEASURED, OWN, priced_row
+from vedette.lab.worlds.catalog import open_frontpages
 from vedette.lab.worlds.frontpages import Frontpages
-from vedette.price import DAY_S, LOWEST, Price
+from vedette.policy import Ints, rng_for
+from vedette.pricing import DAY_S, LOWEST, Price
 
 __all__ = ["EXPERIMENT", "DiscoveryByPrice", "PricedLooks"]
 

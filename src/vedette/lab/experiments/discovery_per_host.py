@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vedette.errors import UsageError
-from vedette.lab.discovery_rows import MEASURED, OWN, names_of_policies, row_of
-from vedette.lab.experiment import Cell, Measured, Metric
-from vedette.lab.open_world import open_frontpages
+from vedette.lab.core.experiment import Cell, Measured, Metric
+from vedette.lab.runs.discovery.rows import MEASURED, OWN, names_of_policies, row_of
+from vedette.lab.worlds.catalog import open_frontpages
 from vedette.lab.worlds.frontpages import Frontpages
 
 __all__ = ["EXPERIMENT", "DiscoveryPerHost", "hosts_of"]

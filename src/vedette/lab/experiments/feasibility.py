@@ -1,6 +1,6 @@
 """Can new pages be found by fetching few old ones? What one would find who knew where to look.
 
-For each site (a host) and each step from one snapshot to the next, GREEDY covers what is new (``vedette.lab.cover``);
+For each site (a host) and each step from one snapshot to the next, GREEDY covers what is new (``vedette.lab.runs.discovery.cover``);
 links that leave the host are left out. A site and a step at which something new could be found make a *case*. The rows
 are:
 
@@ -23,14 +23,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.decide import Floats, Ints, rng_for
-from vedette.lab.arrivals import PACES, Backlinks, Reach, hosts_of, reaches, steps_of
-from vedette.lab.cover import Cover, greedy, overlaps
-from vedette.lab.experiment import Cell, Experiment, Measured, Metric, Span
-from vedette.lab.open_world import open_frontpages, open_history
-from vedette.lab.spans import span_s
+from vedette.lab.core.experiment import Cell, Experiment, Measured, Metric, Span
+from vedette.lab.core.spans import span_s
+from vedette.lab.runs.discovery.arrivals import PACES, Backlinks, Reach, hosts_of, reaches, steps_of
+from vedette.lab.runs.discovery.cover import Cover, greedy, overlaps
+from vedette.lab.worlds.catalog import open_frontpages, open_history
 from vedette.lab.worlds.frontpages import Frontpages
 from vedette.lab.worlds.history import History
+from vedette.policy import Floats, Ints, rng_for
 
 __all__ = ["EXPERIMENT", "Case", "Feasibility", "cases_of", "cases_of_frontpages", "rows_of"]
 

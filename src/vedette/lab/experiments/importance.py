@@ -2,7 +2,7 @@
 
 The *impact* of a page is how often it is among the first K results of what people ask (Impact08, section 1.1, where K
 is 10). All pages that live at the end of the span are ranked for every query by their text alone (``text_scoring`` of
-``vedette.lab.scoring``, ties older first), so links have no part in it. *Importance* is what a policy says: the number
+``vedette.lab.quality.scoring``, ties older first), so links have no part in it. *Importance* is what a policy says: the number
 of pages that link to a page (``in-links``), or PageRank (``pagerank``). A budget is K.
 
 Queries are of three kinds (``queries_from``): 0, the TREC Million Query file, whose frequencies are Zipf's law over an
@@ -23,18 +23,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Floats, Ints, rng_for
 from vedette.errors import UsageError
-from vedette.index.importance import page_importance, percentiles
-from vedette.lab.asking import drawn_queries
-from vedette.lab.corpus import corpus_of, ranges
-from vedette.lab.experiment import Cell, Experiment, Measured, Metric
-from vedette.lab.open_world import open_history
-from vedette.lab.query_files import Queries, occurring, read_query_file
-from vedette.lab.scoring import text_scoring
-from vedette.lab.spans import span_s
-from vedette.lab.workload import result_lists, slot_scores, workload_of
+from vedette.index.pagerank import page_importance, percentiles
+from vedette.lab.core.experiment import Cell, Experiment, Measured, Metric
+from vedette.lab.core.spans import span_s
+from vedette.lab.quality.corpus import corpus_of, ranges
+from vedette.lab.quality.query_files import Queries, occurring, read_query_file
+from vedette.lab.quality.scoring import text_scoring
+from vedette.lab.quality.workload import drawn_queries
+from vedette.lab.quality.workload_part import result_lists, slot_scores, workload_of
+from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import PAGE, History, Texts
+from vedette.policy import Floats, Ints, rng_for
 
 __all__ = ["EXPERIMENT", "impact_of", "importance_of", "rows_of", "seen_at", "spearman"]
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from vedette.errors import UsageError
-from vedette.lab.asking import asking_of
-from vedette.lab.experiment import Cell, Measured, Metric, Span
-from vedette.lab.joint_rows import OWN, SPLITS, rows_of
-from vedette.lab.joint_run import JointGame
-from vedette.lab.open_world import open_history
-from vedette.lab.spans import span_s
+from vedette.lab.core.experiment import Cell, Measured, Metric, Span
+from vedette.lab.core.spans import span_s
+from vedette.lab.quality.workload import asking_of
+from vedette.lab.runs.joint.rows import OWN, SPLITS, rows_of
+from vedette.lab.runs.joint.run import JointGame
+from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History
 from vedette.lab.worlds.window import window_of
 

@@ -2,7 +2,7 @@
 
 A site is new at a snapshot where its first page is; in a git history of one host, folders stand for sites. Old pages
 lead to it as they lead to new pages: by a link, or over new pages. GREEDY covers all new sites of a step
-(``vedette.lab.cover``); sites that no old page leads to are orphans.
+(``vedette.lab.runs.discovery.cover``); sites that no old page leads to are orphans.
 
 The rows are:
 
@@ -20,13 +20,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Floats, Ints
-from vedette.lab.arrivals import PACES, Arrivals, Backlinks, Step, reaches, steps_of
-from vedette.lab.cover import Cover, greedy
-from vedette.lab.experiment import Cell, Experiment, Measured, Metric
-from vedette.lab.open_world import open_history
-from vedette.lab.spans import span_s
+from vedette.lab.core.experiment import Cell, Experiment, Measured, Metric
+from vedette.lab.core.spans import span_s
+from vedette.lab.runs.discovery.arrivals import PACES, Arrivals, Backlinks, Step, reaches, steps_of
+from vedette.lab.runs.discovery.cover import Cover, greedy
+from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History
+from vedette.policy import Floats, Ints
 
 __all__ = ["EXPERIMENT", "Newcomers", "newcomers_of", "rows_of"]
 

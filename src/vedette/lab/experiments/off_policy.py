@@ -1,15 +1,15 @@
 """What would another order have brought? Estimates from logs, held against trying it with visitors fitted to a log.
 
 The budget is how many searches the log has. With few, "not enough data" is said, and nothing is counted but that.
-See ``vedette.learn.off_policy`` for the estimates and ``vedette.lab.off_policy_run`` for the worlds.
+See ``vedette.learn.clicks.off_policy`` for the estimates and ``vedette.lab.runs.ranking.off_policy`` for the worlds.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vedette.errors import UsageError
-from vedette.lab.experiment import Cell, Measured, Metric
-from vedette.lab.off_policy_run import ESTIMATORS, off_policy_row
+from vedette.lab.core.experiment import Cell, Measured, Metric
+from vedette.lab.runs.ranking.off_policy import ESTIMATORS, off_policy_row
 
 __all__ = ["EXPERIMENT", "OffPolicy"]
 

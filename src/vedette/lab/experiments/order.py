@@ -13,10 +13,10 @@ all queries with their frequencies. ``default`` is ``impact``; ``bound-impact`` 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from vedette.lab.experiment import Cell, Measured, Metric
-from vedette.lab.order_rows import OWN, rows_of
-from vedette.lab.order_run import BOUND
-from vedette.lab.registry import DEFAULT, policies
+from vedette.lab.core.experiment import Cell, Measured, Metric
+from vedette.lab.core.registry import DEFAULT, policies
+from vedette.lab.runs.order.order_rows import OWN, rows_of
+from vedette.lab.runs.order.run import BOUND
 
 __all__ = ["EXPERIMENT"]
 

@@ -11,11 +11,11 @@ A budget is the share of the uncrawled pages that is fetched; queries are as in 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from vedette.lab.experiment import Cell, Measured, Metric
-from vedette.lab.order_rows import DATASETS, accrued, fetched_of
-from vedette.lab.order_run import OURS, Case
-from vedette.lab.order_sketches import SHARES, buckets_of, halves_of, kept_of, queries_from
-from vedette.lab.registry import DEFAULT
+from vedette.lab.core.experiment import Cell, Measured, Metric
+from vedette.lab.core.registry import DEFAULT
+from vedette.lab.runs.order.order_rows import DATASETS, accrued, fetched_of
+from vedette.lab.runs.order.run import OURS, Case
+from vedette.lab.runs.order.sketches import SHARES, buckets_of, halves_of, kept_of, queries_from
 
 __all__ = ["EXPERIMENT"]
 

@@ -7,8 +7,8 @@ a page are measured; the joke study has its own length. Policies see likes, view
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from vedette.lab.experiment import Cell, Measured, Metric
-from vedette.lab.ranking_rows import OWN, names_of_policies, rows_of
+from vedette.lab.core.experiment import Cell, Measured, Metric
+from vedette.lab.runs.ranking.rows import OWN, names_of_policies, rows_of
 
 __all__ = ["EXPERIMENT", "Ranking"]
 

@@ -15,19 +15,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vedette.errors import UsageError
-from vedette.lab.asking import Asking, asking_of
 from vedette.lab.bounds.delta_q import BoundDeltaQ
 from vedette.lab.bounds.known_rates import bound_known
-from vedette.lab.experiment import Cell, Measured, Metric
-from vedette.lab.measures import measures_for
-from vedette.lab.open_world import open_history
-from vedette.lab.quality_over_time import QualityOverTime
-from vedette.lab.refresh_baselines import AtRandom
-from vedette.lab.refresh_run import DAY_S, HOUR_S, Game, Outcome, Plan, refresh
-from vedette.lab.registry import policy_named
-from vedette.lab.spans import span_s
-from vedette.lab.worlds.calm import has_waves, without_waves
+from vedette.lab.core.experiment import Cell, Measured, Metric
+from vedette.lab.core.registry import policy_named
+from vedette.lab.core.spans import span_s
+from vedette.lab.quality.quality_over_time import QualityOverTime
+from vedette.lab.quality.workload import Asking, asking_of
+from vedette.lab.runs.refresh.measures import measures_for
+from vedette.lab.runs.refresh.refresh_baselines import AtRandom
+from vedette.lab.runs.refresh.run import DAY_S, HOUR_S, Game, Outcome, Plan, refresh
+from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History
+from vedette.lab.worlds.history_views import has_waves, without_waves
 from vedette.refresh.policies.uniform import Uniform
 
 __all__ = ["EXPERIMENT", "plan_of", "rows_of"]

@@ -31,21 +31,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Floats, Ints
 from vedette.errors import UsageError
-from vedette.lab.asking import asking_of
 from vedette.lab.bounds.delta_q import BoundDeltaQ
-from vedette.lab.experiment import Cell, Experiment, Measured, Metric, Span
+from vedette.lab.core.experiment import Cell, Experiment, Measured, Metric, Span
+from vedette.lab.core.registry import policy_named
+from vedette.lab.core.spans import span_s
 from vedette.lab.experiments.importance import spearman
-from vedette.lab.open_world import open_history
-from vedette.lab.registry import policy_named
-from vedette.lab.shingle_shares import ShingleShares
-from vedette.lab.spans import span_s
-from vedette.lab.transport_schedule import laid_out, shares_of
-from vedette.lab.weekly import WEEK_S, Fits, Weekly, busiest_s, by_links, fits_of, weekly_web
-from vedette.lab.weekly_run import AsPlanned, ByPriority, Chooser, Learning, mean_quality
-from vedette.lab.workload import Workload
+from vedette.lab.quality.shingle_shares import ShingleShares
+from vedette.lab.quality.workload import asking_of
+from vedette.lab.quality.workload_part import Workload
+from vedette.lab.runs.refresh.transport_schedule import laid_out, shares_of
+from vedette.lab.runs.refresh.weekly import WEEK_S, Fits, Weekly, busiest_s, by_links, fits_of, weekly_web
+from vedette.lab.runs.refresh.weekly_run import AsPlanned, ByPriority, Chooser, Learning, mean_quality
+from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import Bools
+from vedette.policy import Floats, Ints
 
 __all__ = ["EXPERIMENT", "Ratio", "Setting", "chooser_of", "foreseen_rows", "quality_at", "ratio_at"]
 

@@ -4,16 +4,16 @@ The impact of a page is how often people would see it: ``I(p) = sum_q f(q) V(R(p
 pages, crawled or not. The impact of a set of pages is the sum of theirs.
 
 Before a page is fetched its score is not known, but perhaps between what it lies: the *worst case* of fetching a set is
-in ``vedette.order.impact.worst_case``, and what is expected in ``expected`` beside it.
+in ``vedette.lab.metrics.worst_case``, and what is expected in ``expected`` beside it.
 """
 
 import numpy as np
 
-from vedette.decide import Floats, Ints
-from vedette.lab.workload import Ties, Workload, result_lists, slot_scores
-from vedette.order.impact.worst_case import Bounds as Sketch
-from vedette.order.impact.worst_case import worst_case_impact
-from vedette.viewing import Visibility, among_first
+from vedette.attention import Visibility, among_first
+from vedette.lab.metrics.worst_case import Bounds as Sketch
+from vedette.lab.metrics.worst_case import worst_case_impact
+from vedette.lab.quality.workload_part import Ties, Workload, result_lists, slot_scores
+from vedette.policy import Floats, Ints
 
 __all__ = ["Sketch", "impact_of", "page_impacts", "worst_case_impact"]
 

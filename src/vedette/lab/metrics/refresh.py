@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Floats, Ints
 from vedette.lab.worlds.history import Bools, History
+from vedette.policy import Floats, Ints
 
 __all__ = ["Copies", "Currency", "copies_given", "currency"]
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Floats
 from vedette.lab.visitors.habits import Habits
-from vedette.lab.visitors.phrasing import invented, wished
-from vedette.lab.worlds.made.hashing import fraction, key_of, mix
-from vedette.lab.worlds.made.words import Topic
+from vedette.lab.visitors.queries import invented, wished
+from vedette.lab.worlds.synthetic.hashing import fraction, key_of, mix
+from vedette.lab.worlds.synthetic.topics import Topic
+from vedette.policy import Floats
 
 __all__ = ["Fashion", "Interests", "zipf"]
 

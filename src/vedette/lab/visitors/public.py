@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import rng_for
 from vedette.lab.visitors.deeds import Ask, Deed, Found, Look, Open, Visit
 from vedette.lab.visitors.habits import Habits
 from vedette.lab.visitors.interests import Interests
-from vedette.lab.visitors.phrasing import from_title, misspelt, refined
+from vedette.lab.visitors.queries import from_title, misspelt, refined
 from vedette.lab.visitors.reading import appeal, read
-from vedette.lab.worlds.made.hashing import fraction, key_of
-from vedette.lab.worlds.made.words import TOPICS, Topic
+from vedette.lab.worlds.synthetic.hashing import fraction, key_of
+from vedette.lab.worlds.synthetic.topics import TOPICS, Topic
+from vedette.policy import rng_for
 
 __all__ = ["SEARCHES_A_VISIT", "Arrival", "Person", "Public"]
 

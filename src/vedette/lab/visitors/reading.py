@@ -22,8 +22,8 @@ import numpy as np
 
 from vedette.lab.visitors.deeds import Hit
 from vedette.lab.visitors.habits import Habits
-from vedette.lab.worlds.made.hashing import fraction, key_of
-from vedette.words import words_of
+from vedette.lab.worlds.synthetic.hashing import fraction, key_of
+from vedette.text import words_of
 
 __all__ = ["Appeal", "Reading", "appeal", "looked_at", "overlap", "quality", "read"]
 

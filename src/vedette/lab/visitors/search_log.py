@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Floats, Ints
-from vedette.learn.examination import Bools, Clicks
+from vedette.learn.clicks.examination import Bools, Clicks
+from vedette.policy import Floats, Ints
 
 __all__ = ["SearchLog", "halves", "read_grades", "read_log"]
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.decide import Floats, Ints, rng_for
 from vedette.lab.worlds.history import History, Texts
+from vedette.policy import Floats, Ints, rng_for
 
 __all__ = ["altered_after"]
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Floats, rng_for
+from vedette.attention import visibility
 from vedette.errors import UsageError
-from vedette.lab.registry import near
-from vedette.viewing import visibility
+from vedette.lab.core.registry import near
+from vedette.policy import Floats, rng_for
 
 __all__ = ["COMMUNITIES", "Community", "community_named", "ideal_qpc", "qualities", "view_shares"]
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from vedette.facts import Headers
 from vedette.lab.worlds.world import Question, Reply, WorldHost
+from vedette.model import Headers
 
 __all__ = ["ConstantWorld"]
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.decide import Floats, Ints
+from vedette.policy import Floats, Ints
 
 __all__ = ["FEED", "PAGE", "SITEMAP", "Answers", "Asked", "History", "Texts"]
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.decide import Floats, Ints, rng_for
 from vedette.errors import UsageError
+from vedette.policy import Floats, Ints, rng_for
 
 __all__ = ["Jokes", "Shelf", "jokes_path", "load_jokes", "shelf_of"]
 

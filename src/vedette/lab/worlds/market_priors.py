@@ -9,7 +9,7 @@ for c = 0.2 and v = 0.9 the mean lies within 0.1 of c with probability 0.58; by 
 
 import numpy as np
 
-from vedette.decide import Floats
+from vedette.policy import Floats
 
 __all__ = ["beta_priors"]
 

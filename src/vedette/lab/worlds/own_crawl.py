@@ -20,17 +20,17 @@ from typing import NamedTuple
 import numpy as np
 import xxhash
 
-from vedette.discover.scope import SiteIndex
-from vedette.edges.replay import Old, answer_of, body_of
-from vedette.edges.state_view import open_view
-from vedette.edges.warc_reading import Record, scan
+from vedette.adapters.archive.replay import Old, answer_of, body_of
+from vedette.adapters.archive.warc_reader import Record, scan
+from vedette.adapters.crawl_store.reader import open_view
+from vedette.discover.urls.scope import SiteIndex
+from vedette.engine.fetcher.page_reader import read_outcome
+from vedette.engine.links import Links
+from vedette.engine.messages import Errand, Fetched
 from vedette.errors import UsageError
-from vedette.facts import Failure, Site, origin_of
-from vedette.index.stored import unpack
+from vedette.index.stored_text import unpack
 from vedette.lab.worlds.history import FEED, PAGE, SITEMAP, History, Texts
-from vedette.ring.links import Links
-from vedette.ring.orders import Errand, Fetched
-from vedette.ring.reading import read_outcome
+from vedette.model import Failure, Site, origin_of
 
 __all__ = ["live_history"]
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import zstandard
 
-from vedette.decide import Ints
 from vedette.errors import StoreCorrupt
 from vedette.lab.worlds.history import History, Texts
+from vedette.policy import Ints
 
 __all__ = ["Block", "PackedTexts", "TextPacker", "packed_texts"]
 

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 
-from vedette.edges.offspring import end_with_parent, is_orphan, leave_ctrl_c_to_parent
+from vedette.adapters.subprocesses import end_with_parent, is_orphan, leave_ctrl_c_to_parent
 
 __all__ = ["pool_of", "processors"]
 

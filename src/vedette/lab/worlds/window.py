@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from vedette.lab.corpus import ranges
+from vedette.lab.quality.corpus import ranges
 from vedette.lab.worlds.history import History, Texts
 
 __all__ = ["window_of"]

@@ -6,7 +6,7 @@ A reply is a value, so that the same world can be served over HTTP and replayed 
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from vedette.facts import Headers
+from vedette.model import Headers
 
 __all__ = ["WHOLE", "Delivery", "Question", "Reply", "World", "WorldHost"]
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Floats
-from vedette.refresh.known import Bools, Known, Memory
-from vedette.refresh.model import Belief
+from vedette.policy import Floats
+from vedette.refresh.known_pages import Bools, Known, Memory
+from vedette.refresh.models.base import Belief
 from vedette.refresh.models.rows import gap_d, group_rows, levels, tallied, told
 
 __all__ = ["Announced", "Worth", "is_heard"]

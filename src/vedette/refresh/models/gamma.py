@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Floats
-from vedette.refresh.known import Bools, Known
-from vedette.refresh.model import Rates
+from vedette.policy import Floats
+from vedette.refresh.known_pages import Bools, Known
+from vedette.refresh.models.base import Rates
 from vedette.refresh.models.rows import group_rows, levels
 
 __all__ = ["ROW", "SUMS", "Gamma", "counted", "expected_time", "pooled_prior", "sums_added"]

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vedette.decide import Floats
-from vedette.refresh.known import Known, Memory
-from vedette.refresh.model import ChangeModel, Rates
-from vedette.refresh.models.ageing import Ageing
+from vedette.policy import Floats
+from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.models.age import Ageing
+from vedette.refresh.models.base import ChangeModel, Rates
 from vedette.refresh.models.pooled import Pooled
 from vedette.refresh.models.rhythm import Rhythm
 from vedette.refresh.models.rows import inner, told

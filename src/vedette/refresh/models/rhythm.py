@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Floats, Ints
-from vedette.refresh.known import Bools, Known, Memory
-from vedette.refresh.model import Rates
+from vedette.policy import Floats, Ints
+from vedette.refresh.known_pages import Bools, Known, Memory
+from vedette.refresh.models.base import Rates
 from vedette.refresh.models.gamma import ROW, SUMS, counted, expected_time, sums_added
 from vedette.refresh.models.pooled import Pooled
 from vedette.refresh.models.rows import DAY_S, gap_d, group_rows, inner, levels, page_rows, tallied, told

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from vedette.decide import Floats, Ints
-from vedette.refresh.known import Bools, Known, Memory
+from vedette.policy import Floats, Ints
+from vedette.refresh.known_pages import Bools, Known, Memory
 
 __all__ = ["DAY_S", "gap_d", "group_rows", "inner", "levels", "page_rows", "tallied", "told", "waited_d"]
 

@@ -9,8 +9,8 @@ Reference: M. Herbster and M. Warmuth, *Tracking the Best Expert*, 1998 (fixed s
 
 import numpy as np
 
-from vedette.decide import Floats
-from vedette.refresh.known import Bools, Known
+from vedette.policy import Floats
+from vedette.refresh.known_pages import Bools, Known
 from vedette.refresh.models.rows import group_rows, levels
 
 __all__ = ["scores_of", "trust_learned", "trusted"]

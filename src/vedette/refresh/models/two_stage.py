@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Floats
-from vedette.refresh.known import Known, Memory
-from vedette.refresh.model import Rates
+from vedette.policy import Floats
+from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.models.base import Rates
 from vedette.refresh.models.gamma import ROW, SUMS
 from vedette.refresh.models.pooled import Pooled
 from vedette.refresh.models.rows import DAY_S, gap_d, inner, page_rows, told, waited_d

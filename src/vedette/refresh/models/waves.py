@@ -28,9 +28,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Floats, Ints
-from vedette.refresh.known import Bools, Known, Memory
-from vedette.refresh.model import Belief, Rates
+from vedette.policy import Floats, Ints
+from vedette.refresh.known_pages import Bools, Known, Memory
+from vedette.refresh.models.base import Belief, Rates
 from vedette.refresh.models.rows import DAY_S, levels, told
 
 __all__ = ["Waves"]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vedette.decide import Floats
-from vedette.refresh.known import Known, Memory
-from vedette.refresh.model import Rates
+from vedette.policy import Floats
+from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.models.base import Rates
 from vedette.refresh.models.gamma import ROW, SUMS, Gamma, counted, expected_time, pooled_prior, sums_added
 from vedette.refresh.models.rows import DAY_S, gap_d, page_rows, tallied, told, waited_d
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.decide import Floats
 from vedette.errors import ConfigError
-from vedette.refresh.index_rule import (
+from vedette.policy import Floats
+from vedette.refresh.freshness_index import (
     due_after,
     elapsed_days,
     index_wait_days,
@@ -16,7 +16,7 @@ from vedette.refresh.index_rule import (
     unknown_as,
     with_counts,
 )
-from vedette.refresh.known import Known, Memory
+from vedette.refresh.known_pages import Known, Memory
 
 __all__ = ["Ebr"]
 
@@ -39,7 +39,7 @@ class Ebr:
     Reference: J. L. Wolf, M. S. Squillante, P. S. Yu, J. Sethuraman, L. Ozsen, *Optimal Crawling Strategies for Web
     Search Engines*, WWW 2002, with d(p) as in S. Pandey's thesis (2008), 4.7.1. That learns it as it goes is ours.
 
-    >>> from vedette.decide import rng_for
+    >>> from vedette.policy import rng_for
     >>> day_s, no = 86_400.0, np.zeros(2, bool)
     >>> batch = Known(np.arange(2), np.full(2, 10 * day_s), ~no, no, np.full(2, np.nan), before_s=np.zeros(2),
     ...     share=np.array([0.5, 0.01]), views=np.full(2, 0.5))

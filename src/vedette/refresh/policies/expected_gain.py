@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vedette.decide import Floats
-from vedette.refresh.index_rule import DAY_S, staleness_at, staleness_worth
-from vedette.refresh.known import Known, Memory
-from vedette.refresh.model import Belief, Rates, belief_of
-from vedette.refresh.models.ageing import Ageing
+from vedette.policy import Floats
+from vedette.refresh.freshness_index import DAY_S, staleness_at, staleness_worth
+from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.models.age import Ageing
 from vedette.refresh.models.announced import Announced
+from vedette.refresh.models.base import Belief, Rates, belief_of
 from vedette.refresh.models.mixture import Mixture
 from vedette.refresh.models.pooled import Pooled
 from vedette.refresh.models.rows import inner
@@ -58,7 +58,7 @@ class ExpectedGain:
     Two pages were fetched ten days ago and again now; one had changed. It is due sooner, and both wait longer at a
     higher price:
 
-    >>> from vedette.decide import rng_for
+    >>> from vedette.policy import rng_for
     >>> policy, now, no = ExpectedGain(), 10 * DAY_S, np.zeros(2, bool)
     >>> first = Known(np.arange(2), np.ones(2), no, ~no, np.full(2, np.nan))
     >>> second = Known(np.arange(2), np.full(2, now), np.array([True, False]), no, np.full(2, np.nan), np.ones(2))

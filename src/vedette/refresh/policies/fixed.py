@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.decide import Floats
 from vedette.errors import ConfigError
-from vedette.refresh.known import Known
+from vedette.policy import Floats
+from vedette.refresh.known_pages import Known
 
 __all__ = ["Fixed"]
 
@@ -27,7 +27,7 @@ class Fixed:
     ACM TODS 28(4), 2003; the ten minutes: commoncrawl/news-crawl, issue 15.
 
     >>> import numpy as np
-    >>> from vedette.decide import rng_for
+    >>> from vedette.policy import rng_for
     >>> no = np.zeros(2, dtype=bool)
     >>> batch = Known(np.arange(2), np.array([0.0, 90.0]), no, no, np.full(2, np.nan))
     >>> policy = Fixed()

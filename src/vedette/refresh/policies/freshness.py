@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.decide import Floats
-from vedette.refresh.index_rule import (
+from vedette.policy import Floats
+from vedette.refresh.freshness_index import (
     due_after,
     elapsed_days,
     index_wait_days,
@@ -13,7 +13,7 @@ from vedette.refresh.index_rule import (
     unknown_as,
     with_counts,
 )
-from vedette.refresh.known import Known, Memory
+from vedette.refresh.known_pages import Known, Memory
 
 __all__ = ["Freshness"]
 
@@ -37,7 +37,7 @@ class Freshness:
     Y. Azar, E. Horvitz, E. Lubetzky, Y. Peres, D. Shahaf, *Tractable near-optimal policies for crawling*, PNAS 115(32),
     2018. How rates are shrunk is ours.
 
-    >>> from vedette.decide import rng_for
+    >>> from vedette.policy import rng_for
     >>> day_s, no = 86_400.0, np.zeros(2, bool)
     >>> batch = Known(np.arange(2), np.full(2, 10 * day_s), np.array([True, False]), no, np.full(2, np.nan),
     ...     before_s=np.zeros(2))

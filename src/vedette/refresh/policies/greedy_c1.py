@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.decide import Floats
 from vedette.errors import ConfigError
-from vedette.refresh.hazards import DAY_S, learned, lives_of, nothing_learned
-from vedette.refresh.known import Known, Memory
+from vedette.policy import Floats
+from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.models.hazards import DAY_S, learned, lives_of, nothing_learned
 
 __all__ = ["GreedyC1"]
 
@@ -32,7 +32,7 @@ class GreedyC1:
     Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, sections 2.3.1, 2.3.2 and 2.4.
 
     >>> import numpy as np
-    >>> from vedette.decide import rng_for
+    >>> from vedette.policy import rng_for
     >>> no = np.zeros(2, dtype=bool)
     >>> batch = Known(np.arange(2), np.zeros(2), no, ~no, np.full(2, np.nan), cost=np.array([1.0, 40.0]))
     >>> policy = GreedyC1()

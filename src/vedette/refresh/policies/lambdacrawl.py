@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.decide import Floats
-from vedette.refresh.index_rule import due_after, elapsed_days, remembered, unknown_as
-from vedette.refresh.known import Known, Memory
+from vedette.policy import Floats
+from vedette.refresh.freshness_index import due_after, elapsed_days, remembered, unknown_as
+from vedette.refresh.known_pages import Known, Memory
 
 __all__ = ["LambdaCrawl"]
 
@@ -44,7 +44,7 @@ class LambdaCrawl:
     Reference: A. Kolobov, Y. Peres, C. Lu, E. Horvitz, *Staying up to Date with Online Content Changes Using
     Reinforcement Learning for Scheduling*, NeurIPS 2019 (LambdaCrawl, LambdaLearnAndCrawl); constants of their program.
 
-    >>> from vedette.decide import rng_for
+    >>> from vedette.policy import rng_for
     >>> day_s, no = 86_400.0, np.zeros(2, bool)
     >>> batch = Known(np.arange(2), np.full(2, 10 * day_s), np.array([True, False]), no, np.full(2, np.nan),
     ...     before_s=np.zeros(2))

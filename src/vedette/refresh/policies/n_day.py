@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.decide import Floats
 from vedette.errors import ConfigError
-from vedette.refresh.hazards import DAY_S, Lives, learned, lives_of, nothing_learned
-from vedette.refresh.known import Bools, Known, Memory
-from vedette.refresh.plans.outlook import Outlook, looks_of, plan_costs
+from vedette.policy import Floats
+from vedette.refresh.known_pages import Bools, Known, Memory
+from vedette.refresh.models.hazards import DAY_S, Lives, learned, lives_of, nothing_learned
+from vedette.refresh.outlook import Outlook, looks_of, plan_costs
 
 __all__ = ["NDay"]
 
@@ -39,7 +39,7 @@ class NDay:
     Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, section 2.3.3.
 
     >>> import numpy as np
-    >>> from vedette.decide import rng_for
+    >>> from vedette.policy import rng_for
     >>> no = np.zeros(2, dtype=bool)
     >>> batch = Known(np.arange(2), np.zeros(2), no, ~no, np.full(2, np.nan), cost=np.array([1.0, 4.0]))
     >>> policy = NDay()

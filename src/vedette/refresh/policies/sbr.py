@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.decide import Floats
 from vedette.errors import ConfigError
-from vedette.refresh.index_rule import (
+from vedette.policy import Floats
+from vedette.refresh.freshness_index import (
     due_after,
     elapsed_days,
     index_wait_days,
@@ -14,7 +14,7 @@ from vedette.refresh.index_rule import (
     significant,
     with_counts,
 )
-from vedette.refresh.known import Known, Memory
+from vedette.refresh.known_pages import Known, Memory
 
 __all__ = ["Sbr"]
 
@@ -36,7 +36,7 @@ class Sbr:
     Reference: S. Pandey, *Effective Web Crawling: Discovery, Synchronization, and Ranking* (thesis, 2008), 4.7.1, after
     J. Cho, H. Garcia-Molina, *Synchronizing a Database to Improve Freshness*, SIGMOD 2000.
 
-    >>> from vedette.decide import rng_for
+    >>> from vedette.policy import rng_for
     >>> day_s, no = 86_400.0, np.zeros(2, bool)
     >>> batch = Known(np.arange(2), np.full(2, 10 * day_s), ~no, no, np.full(2, np.nan), before_s=np.zeros(2),
     ...     share=np.array([0.5, 0.01]))

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.decide import Floats, Ints
 from vedette.errors import ConfigError
-from vedette.refresh.known import Known
+from vedette.policy import Floats, Ints
+from vedette.refresh.known_pages import Known
 
 __all__ = ["StormCrawler"]
 
@@ -32,7 +32,7 @@ class StormCrawler:
 
     Reference: Apache StormCrawler, ``AdaptiveScheduler``, with its default rates and intervals.
 
-    >>> from vedette.decide import rng_for
+    >>> from vedette.policy import rng_for
     >>> fetched_s = np.full(3, 1000.0)
     >>> batch = Known(np.arange(3), fetched_s, np.array([True, False, False]), np.array([0, 0, 1], bool), fetched_s)
     >>> policy = StormCrawler()

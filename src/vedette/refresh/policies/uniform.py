@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.decide import Floats
-from vedette.refresh.known import Known
+from vedette.policy import Floats
+from vedette.refresh.known_pages import Known
 
 __all__ = ["Uniform"]
 
@@ -21,7 +21,7 @@ class Uniform:
 
     Reference: J. Cho, H. Garcia-Molina, *Effective Page Refresh Policies for Web Crawlers*, ACM TODS 28(4), 2003.
 
-    >>> from vedette.decide import rng_for
+    >>> from vedette.policy import rng_for
     >>> no = np.zeros(2, dtype=bool)
     >>> batch = Known(np.arange(2), np.array([0.0, 90.0]), no, no, np.full(2, np.nan))
     >>> Uniform().due((), batch, now=90.0, price=0.0, rng=rng_for(1, "refresh")).tolist()

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.decide import Floats
-from vedette.refresh.index_rule import due_after, elapsed_days, remembered, unknown_as, with_counts
-from vedette.refresh.known import Known, Memory
+from vedette.policy import Floats
+from vedette.refresh.freshness_index import due_after, elapsed_days, remembered, unknown_as, with_counts
+from vedette.refresh.known_pages import Known, Memory
 
 __all__ = ["UserCentric"]
 
@@ -30,7 +30,7 @@ class UserCentric:
     Reference: S. Pandey, *Effective Web Crawling* (thesis, 2008), 4.5.2 and 4.7.1; S. Pandey, C. Olston, *User-Centric
     Web Crawling*, WWW 2005. That a mean is shrunk is ours.
 
-    >>> from vedette.decide import rng_for
+    >>> from vedette.policy import rng_for
     >>> day_s, no = 86_400.0, np.zeros(2, bool)
     >>> batch = Known(np.arange(2), np.full(2, 10 * day_s), ~no, no, np.full(2, np.nan), before_s=np.zeros(2),
     ...     gain=np.array([6.0, 0.0]))

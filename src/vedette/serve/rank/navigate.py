@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vedette.decide import Floats, Ints
+from vedette.policy import Floats, Ints
 
 __all__ = ["MOST_WORDS", "is_home"]
 

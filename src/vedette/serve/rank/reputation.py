@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Floats, Ints
+from vedette.policy import Floats, Ints
 
 __all__ = ["Believed", "Reputation", "pair_key", "pair_keys"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from vedette.words import words_of
+from vedette.text import words_of
 
 __all__ = ["NO_RULES", "PINNED", "Rules", "key_of", "read_rules"]
 

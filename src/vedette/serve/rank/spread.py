@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Ints
+from vedette.policy import Ints
 
 __all__ = ["NOTE", "Spread", "spread"]
 

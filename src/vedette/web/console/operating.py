@@ -2,13 +2,13 @@
 
 from starlette.routing import BaseRoute
 
-from vedette.web.console.adding import adding_routes
-from vedette.web.console.explain import explain_routes
-from vedette.web.console.listing import listing_routes
-from vedette.web.console.results import result_routes
-from vedette.web.console.shell import Shell
-from vedette.web.console.site_ports import SiteDesk
-from vedette.web.console.sites import site_routes
+from vedette.web.console.crawl.add_site import adding_routes
+from vedette.web.console.crawl.sites import site_routes
+from vedette.web.console.crawl.url_list import listing_routes
+from vedette.web.console.explain.page import explain_routes
+from vedette.web.console.ports.sites import SiteDesk
+from vedette.web.console.search.rules import result_routes
+from vedette.web.console.ui.layout import Shell
 
 __all__ = ["operating_routes"]
 

@@ -9,26 +9,26 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, Router
 
 from vedette.errors import VedetteError
-from vedette.web.access import CONSOLE, Access
-from vedette.web.console.guard import HOME, Guard, kept_place
-from vedette.web.console.herald_ports import NO_WATCHES, WatchDesk
+from vedette.web.ads.ports import MarketDesk
+from vedette.web.auth.access import CONSOLE, Access
+from vedette.web.branding import Look
+from vedette.web.commands.commands import Undo
+from vedette.web.console.admin.guard import HOME, Guard, kept_place
+from vedette.web.console.admin.lab_reports import reporting_routes
+from vedette.web.console.ads.campaigns import sponsoring_routes
+from vedette.web.console.alerts.alerts import watch_routes
+from vedette.web.console.crawl.overview import watching_routes
+from vedette.web.console.crawl.push import push_page_routes
 from vedette.web.console.operating import operating_routes
-from vedette.web.console.ports import Operator
-from vedette.web.console.ranking import ranking_routes
-from vedette.web.console.report_ports import NO_REPORTS, Reports
-from vedette.web.console.reporting import reporting_routes
-from vedette.web.console.shell import Shell
-from vedette.web.console.site_ports import SiteDesk
-from vedette.web.console.sponsoring import sponsoring_routes
-from vedette.web.console.watch_ports import Watch
-from vedette.web.console.watches import watch_routes
-from vedette.web.console.watching import watching_routes
-from vedette.web.look import Look
-from vedette.web.market_ports import MarketDesk
-from vedette.web.orders import Undo
+from vedette.web.console.ports.alerts import NO_WATCHES, WatchDesk
+from vedette.web.console.ports.lab_reports import NO_REPORTS, Reports
+from vedette.web.console.ports.monitoring import Watch
+from vedette.web.console.ports.ports import Operator
+from vedette.web.console.ports.sites import SiteDesk
+from vedette.web.console.search.ranking import ranking_routes
+from vedette.web.console.ui.layout import Shell
 from vedette.web.ports import Search
-from vedette.web.push_page import push_page_routes
-from vedette.web.push_ports import Push
+from vedette.web.push.ports import Push
 
 __all__ = ["ConsoleParts", "console_routes"]
 

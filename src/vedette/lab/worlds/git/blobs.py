@@ -10,14 +10,14 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, urljoin
 
-from vedette.discover.feeds import is_feed, read_feed
-from vedette.discover.sitemaps import is_sitemap, read_sitemap
+from vedette.discover.formats.feeds import is_feed, read_feed
+from vedette.discover.formats.sitemaps import is_sitemap, read_sitemap
 from vedette.lab.worlds.git.markup import read_markdown, read_restructured
 from vedette.lab.worlds.git.paths import HTML, XML, group_of
 from vedette.lab.worlds.history import FEED, SITEMAP
 from vedette.lab.worlds.pools import pool_of, processors
-from vedette.parse.charsets import decode
-from vedette.parse.page import read_page, word_count
+from vedette.parse.html.page import read_page, word_count
+from vedette.parse.text.charsets import decode
 
 if TYPE_CHECKING:
     import pygit2

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.decide import Ints
 from vedette.errors import UsageError
 from vedette.lab.worlds.git.blobs import Content, Task, announced, body_of, contents
 from vedette.lab.worlds.git.links import NOWHERE, Links, own_host
@@ -16,6 +15,7 @@ from vedette.lab.worlds.git.place import Place, Tip, open_tip, read_place
 from vedette.lab.worlds.git.walk import Progress, Step, walk
 from vedette.lab.worlds.history import PAGE, History
 from vedette.lab.worlds.packed_texts import PackedTexts, TextPacker
+from vedette.policy import Ints
 
 __all__ = ["MANY", "read_git"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from vedette.errors import UsageError
 from vedette.lab.worlds.git.build import MANY, read_git
 from vedette.lab.worlds.git.walk import Progress
-from vedette.lab.worlds.kept import save
+from vedette.lab.worlds.history_file import save
 
 __all__ = ["Summary", "import_git"]
 

@@ -1,0 +1,300 @@
+"""Who owes what for sponsored results: written by the servers, each showing and each click one transaction.
+
+A showing *holds* the price of a click of its campaign's budget of the day, or it is not made: so what is charged and
+held is never above the budget, whoever clicks when, in however many processes. A click is judged and charged at once:
+a kill leaves it charged or not clicked, and whoever clicks again is answered by what was entered. What nobody clicked
+is let go when the time in which clicks count is over.
+
+Balances are kept beside the entries, in the same transactions, and added up anew from the entries alone at each start.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import NamedTuple
+
+from vedette.adapters.ads.ledger_file import LEDGER_FILE
+from vedette.errors import StoreCorrupt
+from vedette.serve.ads.click_validity import USUAL, Click, ClickRules, Objection, objection
+from vedette.serve.ads.ledger import Balance, Entry, Kind, balances
+
+__all__ = [
+    "Asked",
+    "Clicked",
+    "Clicking",
+    "LedgerBook",
+    "Losing",
+    "Offered",
+    "Showing",
+    "kept_entries",
+    "showing_of_row",
+]
+
+# What is let go with one showing; more waits for the next.
+MOST_LET_GO = 500
+_SHOWING = "token, at_s, day, payer, ad, phrase, slot, score, propensity, price, reason, closed, said"
+_ENTRY = "INSERT INTO entry (kind, token, payer, day, amount, at_s, reason) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_TALLY = (
+    "INSERT INTO tally (day, ad, phrase, payer, shown, views, clicked, charged, lost_budget, lost_rank, lost_reserve) "
+    "VALUES (?, ?, ?, ?, 0, 0, 0, '0.00', 0, 0, 0) ON CONFLICT DO NOTHING"
+)
+
+
+class Showing(NamedTuple):
+    """An ad that was shown in a slot (from 0). ``closed`` is what became of it, empty while a click may come."""
+
+    token: str
+    at_s: float
+    day: date
+    payer: str
+    ad: int
+    phrase: str
+    slot: int
+    score: float
+    propensity: float
+    price: Decimal
+    reason: str
+    closed: str = ""
+    said: str = ""
+
+
+class Offered(NamedTuple):
+    """A showing that is wished for, the budget of its payer for that day, and how much its slot is seen."""
+
+    showing: Showing
+    budget: Decimal
+    seen: float
+
+
+class Losing(NamedTuple):
+    """An ad that a query could have shown and did not; ``to`` is what it lost to: budget, rank or reserve."""
+
+    ad: int
+    phrase: str
+    payer: str
+    to: str
+
+
+class Asked(NamedTuple):
+    """A query took these phrases, at this hour of this day."""
+
+    day: date
+    hour: int
+    phrases: Sequence[str]
+    lost: Sequence[Losing] = ()
+
+
+class Clicking(NamedTuple):
+    """Who clicks when: a mark of the address, whether it says that it is a program, whether the ad may still run."""
+
+    at_s: float
+    mark: str
+    is_bot: bool
+    on_target: bool
+
+
+class Clicked(NamedTuple):
+    """What came of a click: its showing, none where the token is unknown, and why it cost nothing."""
+
+    showing: Showing | None
+    objection: Objection | None
+    charged: Decimal = Decimal("0.00")
+
+
+class LedgerBook:
+    """``ledger.db`` of a data folder, to write. Opening it proves that its balances follow from its entries."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._db = LEDGER_FILE.open(folder)
+        try:
+            self._prove()
+        except BaseException:
+            self._db.close()
+            raise
+
+    def close(self) -> None:
+        """Let go."""
+        self._db.close()
+
+    def show(self, offered: Sequence[Offered], asked: Asked, rules: ClickRules = USUAL) -> list[Showing]:
+        """Count a query, and hold what its showings may cost: those for which there was money, to be shown."""
+        with self._writing() as db:
+            for phrase in asked.phrases:
+                sql = "INSERT INTO asked VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
+                db.execute(sql, (asked.day.isoformat(), asked.hour, phrase))
+            if offered:
+                self._let_go(offered[0].showing.at_s, rules.latest_s)
+            held = [one for one in offered if self._hold(one)]
+            lost = [
+                Losing(one.showing.ad, one.showing.phrase, one.showing.payer, "budget")
+                for one in offered
+                if one not in held
+            ]
+            self._count_lost(asked.day, (*asked.lost, *lost))
+        return [one.showing for one in held]
+
+    def click(self, token: str, clicking: Clicking, rules: ClickRules = USUAL) -> Clicked:
+        """Judge a click and charge it, or say why it costs nothing; of one showing the first click alone counts."""
+        with self._writing() as db:
+            showing = _showing_of(db, token)
+            if showing is None:
+                return Clicked(None, Objection.FORGED)
+            why_not = objection(self._seen(showing, clicking), rules)
+            if not showing.closed:
+                self._close(showing, Kind.REFUSED if why_not else Kind.CHARGED, clicking, why_not or "")
+            if why_not:
+                self._count_refused(showing.day, showing.payer, why_not)
+                return Clicked(showing, why_not)
+            return Clicked(showing, None, showing.price)
+
+    def refused(self, day: date, reason: str) -> None:
+        """Count a click of which nobody's token was shown."""
+        with self._writing():
+            self._count_refused(day, "", reason)
+
+    def let_go(self, at_s: float, rules: ClickRules = USUAL) -> None:
+        """Free what was held and never clicked in time."""
+        with self._writing():
+            self._let_go(at_s, rules.latest_s)
+
+    def showing(self, token: str) -> Showing | None:
+        """What was shown under a token."""
+        with LEDGER_FILE.said_plainly(self._folder):
+            return _showing_of(self._db, token)
+
+    def _prove(self) -> None:
+        with LEDGER_FILE.said_plainly(self._folder):
+            self._db.execute("BEGIN")
+            try:
+                added = balances(kept_entries(self._db))
+                kept = {(payer, date.fromisoformat(day)): balance for payer, day, balance in _kept(self._db)}
+            finally:
+                self._db.execute("ROLLBACK")
+        if added != kept:
+            wrong = next(key for key in (*added, *kept) if added.get(key) != kept.get(key))
+            raise StoreCorrupt(
+                f"the ledger's balance of {wrong[0]} on {wrong[1]} does not follow from its entries: restore ledger.db"
+            )
+
+    def _hold(self, offered: Offered) -> bool:
+        showing = offered.showing
+        if _showing_of(self._db, showing.token) is not None:
+            return True  # held before: nothing is held twice
+        balance = self._balance(showing.payer, showing.day)
+        if not 0 < showing.price <= offered.budget - balance.bound:
+            return False
+        day = showing.day.isoformat()
+        self._db.execute(
+            f"INSERT INTO showing ({_SHOWING}, mark) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '')",  # noqa: S608 - our columns
+            (*showing[:2], day, *showing[3:9], str(showing.price), showing.reason),
+        )
+        self._enter(Entry(Kind.HELD, showing.token, showing.payer, showing.day, showing.price, showing.at_s))
+        self._db.execute(_TALLY, (day, showing.ad, showing.phrase, showing.payer))
+        self._db.execute(
+            "UPDATE tally SET shown = shown + 1, views = views + ? WHERE day = ? AND ad = ? AND phrase = ?",
+            (offered.seen, day, showing.ad, showing.phrase),
+        )
+        return True
+
+    def _seen(self, showing: Showing, clicking: Clicking) -> Click:
+        sql = "SELECT count(*) FROM showing WHERE payer = ? AND day = ? AND mark = ? AND closed = 'charged'"
+        key = (showing.payer, showing.day.isoformat(), clicking.mark)
+        (before,) = self._db.execute(sql, key).fetchone() if clicking.mark else (0,)
+        return Click(
+            known_token=True,
+            clicked_before=showing.closed in {Kind.CHARGED, Kind.REFUSED},
+            # What was let go was late, however the clock was set since.
+            waited_s=float("inf") if showing.closed else clicking.at_s - showing.at_s,
+            is_bot=clicking.is_bot,
+            from_address=before,
+            on_target=clicking.on_target,
+        )
+
+    def _close(self, showing: Showing, kind: Kind, clicking: Clicking, why: str) -> None:
+        self._closed(showing, kind, clicking.at_s, why, clicking.mark)
+        if kind is not Kind.CHARGED:
+            return
+        key = (showing.day.isoformat(), showing.ad, showing.phrase)
+        where = "WHERE day = ? AND ad = ? AND phrase = ?"
+        (charged,) = self._db.execute(f"SELECT charged FROM tally {where}", key).fetchone()  # noqa: S608 - our words
+        sql = f"UPDATE tally SET clicked = clicked + 1, charged = ? {where}"  # noqa: S608 - our words
+        self._db.execute(sql, (str(Decimal(charged) + showing.price), *key))
+
+    def _closed(self, showing: Showing, kind: Kind, at_s: float, why: str = "", mark: str = "") -> None:
+        self._enter(Entry(kind, showing.token, showing.payer, showing.day, showing.price, at_s, why))
+        sql = "UPDATE showing SET closed = ?, said = ?, mark = ? WHERE token = ?"
+        self._db.execute(sql, (kind.value, str(why), mark, showing.token))
+
+    def _let_go(self, at_s: float, latest_s: float) -> None:
+        sql = f"SELECT {_SHOWING} FROM showing WHERE closed = '' AND at_s < ? ORDER BY at_s LIMIT ?"  # noqa: S608 - our columns
+        for row in self._db.execute(sql, (at_s - latest_s, MOST_LET_GO)).fetchall():
+            self._closed(showing_of_row(row), Kind.LET_GO, at_s)
+
+    def _enter(self, entry: Entry) -> None:
+        """Write an entry, and what follows from it."""
+        day = entry.day.isoformat()
+        values = (
+            entry.kind.value,
+            entry.token,
+            entry.advertiser,
+            day,
+            str(entry.amount),
+            entry.at_s,
+            str(entry.reason),
+        )
+        self._db.execute(_ENTRY, values)
+        balance = self._balance(entry.advertiser, entry.day)
+        if entry.kind is Kind.HELD:
+            balance = balance._replace(held=balance.held + entry.amount)
+        else:
+            charged = entry.amount if entry.kind is Kind.CHARGED else Decimal(0)
+            balance = Balance(balance.charged + charged, balance.held - entry.amount)
+        row = (entry.advertiser, day, str(balance.charged), str(balance.held))
+        self._db.execute("INSERT OR REPLACE INTO balance VALUES (?, ?, ?, ?)", row)
+
+    def _balance(self, payer: str, day: date) -> Balance:
+        sql = "SELECT charged, held FROM balance WHERE payer = ? AND day = ?"
+        row = self._db.execute(sql, (payer, day.isoformat())).fetchone()
+        return Balance(*map(Decimal, row)) if row else Balance()
+
+    def _count_lost(self, day: date, lost: Iterable[Losing]) -> None:
+        for one in lost:
+            key = (day.isoformat(), one.ad, one.phrase)
+            self._db.execute(_TALLY, (*key, one.payer))
+            column = {"budget": "lost_budget", "rank": "lost_rank", "reserve": "lost_reserve"}[one.to]
+            sql = f"UPDATE tally SET {column} = {column} + 1 WHERE day = ? AND ad = ? AND phrase = ?"  # noqa: S608 - one of three words
+            self._db.execute(sql, key)
+
+    def _count_refused(self, day: date, payer: str, reason: str) -> None:
+        sql = "INSERT INTO refusal VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
+        self._db.execute(sql, (day.isoformat(), payer, str(reason)))
+
+    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
+        return LEDGER_FILE.writing(self._db, self._folder)
+
+
+def kept_entries(db: sqlite3.Connection) -> Iterator[Entry]:
+    """All entries, in order."""
+    sql = "SELECT kind, token, payer, day, amount, at_s, reason FROM entry ORDER BY seq"
+    for kind, token, payer, day, amount, at_s, reason in db.execute(sql):
+        yield Entry(Kind(kind), token, payer, date.fromisoformat(day), Decimal(amount), at_s, reason)
+
+
+def _kept(db: sqlite3.Connection) -> Iterator[tuple[str, str, Balance]]:
+    for payer, day, charged, held in db.execute("SELECT payer, day, charged, held FROM balance"):
+        yield payer, day, Balance(Decimal(charged), Decimal(held))
+
+
+def _showing_of(db: sqlite3.Connection, token: str) -> Showing | None:
+    row = db.execute(f"SELECT {_SHOWING} FROM showing WHERE token = ?", (token,)).fetchone()  # noqa: S608 - our columns
+    return showing_of_row(row) if row else None
+
+
+def showing_of_row(row: Sequence[object]) -> Showing:
+    """The showing that a row keeps."""
+    made = Showing(*row)  # type: ignore[arg-type]  # as the table has them
+    return made._replace(day=date.fromisoformat(str(made.day)), price=Decimal(str(made.price)))

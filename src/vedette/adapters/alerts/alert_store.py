@@ -1,0 +1,284 @@
+"""The book of what is new: written by the indexer and the herald, read by feeds, API and command line.
+
+A page goes through it in three steps, each one transaction, so that a kill at any moment loses nothing and doubles
+nothing: the indexer notes it (``note_fresh``; its URL is remembered, so that it never comes again), the herald tells it
+(``tell``: it gets the next number, the watches that it fits, and deliveries for their webhooks), and deliveries end.
+The number is the cursor of whoever reads.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NamedTuple
+
+from vedette.adapters.alerts.watch_file import WATCH_FILE
+
+__all__ = ["Delivery", "Fresh", "Item", "Told", "WatchBook", "WatchView"]
+
+# A page that becomes findable so long after it was found is no news any more.
+LATE_S = 30 * 86_400.0
+KEPT_S = 90 * 86_400.0
+MOST_ITEMS = 100_000
+MOST_DELIVERIES = 10_000
+# What waits for one webhook; beyond it the oldest are given up.
+MOST_WAITING = 1000
+_ITEM = "item.seq, page, url, title, snippet, found_s, how, via, born_s, told_s, private"
+_DELIVERY = "id, watch, first, last, at_s, next_s, tries, status, error, ended_s"
+
+
+class Fresh(NamedTuple):
+    """A page that can be found for the first time, and is news; ``via`` is the page that named it."""
+
+    print: int
+    page: int
+    found_s: float
+    how: str
+    via: str
+    at_s: float
+
+
+class Item(NamedTuple):
+    """A page that people are told of. ``seq`` is its number, 0 before it has one."""
+
+    seq: int
+    page: int
+    url: str
+    title: str
+    snippet: str
+    found_s: float
+    how: str
+    via: str
+    born_s: float | None
+    told_s: float
+    private: str = ""
+
+    @property
+    def delay_s(self) -> float:
+        """From its birth to its discovery, where its birth is known; else from discovery to being told."""
+        return max(0.0, self.told_s - self.found_s if self.born_s is None else self.found_s - self.born_s)
+
+
+class Told(NamedTuple):
+    """An item with the watches that it fits, by their marks, and those of them whose webhooks are to hear of it."""
+
+    print: int
+    item: Item
+    watches: tuple[str, ...] = ()
+    webhooks: tuple[str, ...] = ()
+
+
+class Delivery(NamedTuple):
+    """A message to a webhook: the items of its watch from ``first`` to ``last``; a test has none (0).
+
+    Times are the wall's. ``next_s`` is None when it is over, which went well where ``error`` is empty.
+    """
+
+    id: str
+    watch: str
+    first: int
+    last: int
+    at_s: float
+    next_s: float | None
+    tries: int
+    status: int
+    error: str
+    ended_s: float | None
+
+
+class WatchView:
+    """What is read in the book; each question sees one moment. Nothing is there where there is no book."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def items(self, after: int, most: int, watch: str | None = None) -> list[Item]:
+        """The items after a number, the oldest first; of one watch where its mark is given."""
+        with WATCH_FILE.read(self._folder) as db:
+            return [] if db is None else _items(db, "> ?", "ASC", after, most, watch)
+
+    def latest(self, before: int, most: int, watch: str | None = None) -> list[Item]:
+        """The items before a number, the newest first."""
+        with WATCH_FILE.read(self._folder) as db:
+            return [] if db is None else _items(db, "< ?", "DESC", before, most, watch)
+
+    def ends(self) -> tuple[int, int]:
+        """The number of the oldest item that is kept (one too high where none is), and that of the newest ever."""
+        with WATCH_FILE.read(self._folder) as db:
+            if db is None:
+                return 1, 0
+            row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'item'").fetchone()
+            newest = int(row[0]) if row else 0
+            (oldest,) = db.execute("SELECT min(seq) FROM item").fetchone()
+            return (newest + 1 if oldest is None else int(oldest)), newest
+
+    def births(self, since_s: float, most: int) -> list[tuple[float, float | None]]:
+        """When items since then were found and born, the latest first; at most so many."""
+        sql = "SELECT found_s, born_s FROM item WHERE found_s >= ? ORDER BY seq DESC LIMIT ?"
+        with WATCH_FILE.read(self._folder) as db:
+            return [] if db is None else db.execute(sql, (since_s, most)).fetchall()
+
+    def counts(self) -> Mapping[str, int]:
+        """How many items each watch has, by mark."""
+        with WATCH_FILE.read(self._folder) as db:
+            return {} if db is None else dict(db.execute("SELECT watch, count(*) FROM match GROUP BY watch"))
+
+    def deliveries(self, most: int, watch: str | None = None) -> list[Delivery]:
+        """The latest messages, the last one first."""
+        where = "" if watch is None else "WHERE watch = ?2"
+        sql = f"SELECT {_DELIVERY} FROM delivery {where} ORDER BY number DESC LIMIT ?1"  # noqa: S608 - our columns
+        with WATCH_FILE.read(self._folder) as db:
+            values = (most,) if watch is None else (most, watch)
+            return [] if db is None else [Delivery(*row) for row in db.execute(sql, values)]
+
+    def held_up(self) -> list[tuple[Delivery, int]]:
+        """The message of each watch that was tried in vain and is tried again, and how many wait behind it."""
+        behind = (
+            "SELECT count(*) FROM delivery AS other WHERE other.watch = delivery.watch AND other.next_s IS NOT NULL"
+        )
+        sql = f"SELECT {_DELIVERY}, ({behind}) - 1 FROM delivery WHERE next_s IS NOT NULL AND tries > 0"  # noqa: S608 - our columns
+        with WATCH_FILE.read(self._folder) as db:
+            return [] if db is None else [(Delivery(*row[:-1]), row[-1]) for row in db.execute(sql)]
+
+
+class WatchBook:
+    """``watch.db`` of a data folder, to write."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._db = WATCH_FILE.open(folder)
+
+    def close(self) -> None:
+        """Let go."""
+        self._db.close()
+
+    # the indexer's
+
+    def note_fresh(self, fresh: Iterable[Fresh], silent: Iterable[int], moved: Iterable[int], now_s: float) -> None:
+        """Pages that are new; those that are not to be told of; URLs that known pages lead to. Each counts once."""
+        with self._writing() as db:
+            old = "INSERT OR IGNORE INTO once SELECT ?1, ?2"
+            db.executemany("INSERT OR REPLACE INTO moved VALUES (?, ?)", ((print_, now_s) for print_ in moved))
+            db.executemany(old, ((print_, now_s) for print_ in silent))
+            for one in fresh:
+                has_moved = db.execute("SELECT 1 FROM moved WHERE print = ?", (one.print,)).fetchone()
+                if db.execute(old, (one.print, now_s)).rowcount and not has_moved and now_s - one.found_s <= LATE_S:
+                    db.execute("INSERT OR IGNORE INTO fresh VALUES (?, ?, ?, ?, ?, ?)", one)
+
+    # the herald's
+
+    def fresh(self, most: int) -> list[Fresh]:
+        """What is to be told, the oldest first."""
+        sql = "SELECT print, page, found_s, how, via, at_s FROM fresh ORDER BY at_s, print LIMIT ?"
+        with WATCH_FILE.said_plainly(self._folder):
+            return [Fresh(*row) for row in self._db.execute(sql, (most,))]
+
+    def tell(self, told: Sequence[Told], gone: Iterable[int], wall_s: float) -> None:
+        """These are told from now on, in this order; what is gone (by print) is not told at all."""
+        with self._writing() as db:
+            first: dict[str, int] = {}
+            last: dict[str, int] = {}
+            for one in told:
+                if not db.execute("DELETE FROM fresh WHERE print = ?", (one.print,)).rowcount:
+                    continue  # another herald told it
+                seq = db.execute(
+                    f"INSERT INTO item VALUES (NULL{', ?' * 10}) RETURNING seq",  # noqa: S608 - question marks
+                    one.item[1:],
+                ).fetchone()[0]
+                db.executemany("INSERT INTO match VALUES (?, ?)", ((watch, seq) for watch in one.watches))
+                for watch in one.webhooks:
+                    first.setdefault(watch, seq)
+                    last[watch] = seq
+            db.executemany("DELETE FROM fresh WHERE print = ?", ((print_,) for print_ in gone))
+            for watch, start in first.items():
+                self._add(f"{watch}-{last[watch]}", watch, start, last[watch], wall_s)
+
+    def due(self, wall_s: float, busy: Sequence[str], most: int) -> list[Delivery]:
+        """Messages whose time has come, the oldest of each watch; none of watches that are busy."""
+        sql = (
+            f"SELECT {_DELIVERY} FROM delivery WHERE number IN "  # noqa: S608 - our columns
+            "(SELECT min(number) FROM delivery WHERE next_s IS NOT NULL GROUP BY watch) "
+            "AND next_s <= ? ORDER BY next_s, number"
+        )
+        with WATCH_FILE.said_plainly(self._folder):
+            found = [Delivery(*row) for row in self._db.execute(sql, (wall_s,))]
+        return [one for one in found if one.watch not in busy][:most]
+
+    def matched(self, delivery: Delivery, most: int) -> list[Item]:
+        """The items of a message."""
+        with WATCH_FILE.said_plainly(self._folder):
+            rows = _items(self._db, "> ?", "ASC", delivery.first - 1, most, delivery.watch)
+        return [item for item in rows if item.seq <= delivery.last]
+
+    def tried(self, id_: str, status: int, error: str, wall_s: float, next_s: float | None) -> None:
+        """What a try came to; ``next_s`` is when the next one is, None where it is over."""
+        ended_s = wall_s if next_s is None else None
+        with self._writing() as db:
+            db.execute(
+                "UPDATE delivery SET tries = tries + 1, status = ?, error = ?, next_s = ?, ended_s = ? WHERE id = ?",
+                (status, error[:500], next_s, ended_s, id_),
+            )
+
+    def add_test(self, id_: str, watch: str, wall_s: float) -> Delivery:
+        """A message without items, which its sender tries at once; the herald leaves it alone."""
+        with self._writing():
+            self._add(id_, watch, 0, 0, wall_s, next_s=None)
+        return Delivery(id_, watch, 0, 0, wall_s, None, 0, 0, "", None)
+
+    def abandon(self, watch: str, why: str, wall_s: float) -> int:
+        """Nothing more is sent for a watch; how many messages were waiting."""
+        sql = "UPDATE delivery SET next_s = NULL, error = ?, ended_s = ? WHERE watch = ? AND next_s IS NOT NULL"
+        with self._writing() as db:
+            return db.execute(sql, (why, wall_s, watch)).rowcount
+
+    def waiting_watches(self) -> list[str]:
+        """The watches for which messages wait, by mark."""
+        with WATCH_FILE.said_plainly(self._folder):
+            return [row[0] for row in self._db.execute("SELECT DISTINCT watch FROM delivery WHERE next_s IS NOT NULL")]
+
+    def tidy(self, now_s: float, wall_s: float) -> None:
+        """Let go of what is old, and of what is more than may be kept; what waits to be sent stays."""
+        with self._writing() as db:
+            kept = "SELECT coalesce(min(first), 1 << 62) FROM delivery WHERE next_s IS NOT NULL AND last > 0"
+            (needed,) = db.execute(kept).fetchone()
+            row = db.execute("SELECT seq FROM item ORDER BY seq DESC LIMIT 1 OFFSET ?", (MOST_ITEMS,)).fetchone()
+            (old,) = db.execute("SELECT coalesce(max(seq), 0) FROM item WHERE told_s < ?", (now_s - KEPT_S,)).fetchone()
+            last = min(max(old, row[0] if row else 0), needed - 1)
+            db.execute("DELETE FROM item WHERE seq <= ?", (last,))
+            db.execute("DELETE FROM match WHERE seq <= ?", (last,))
+            db.execute("DELETE FROM once WHERE at_s < ?", (now_s - KEPT_S,))
+            db.execute("DELETE FROM moved WHERE at_s < ?", (now_s - KEPT_S,))
+            number = "SELECT number FROM delivery ORDER BY number DESC LIMIT 1 OFFSET ?"
+            row = db.execute(number, (MOST_DELIVERIES,)).fetchone()
+            ended = "DELETE FROM delivery WHERE next_s IS NULL AND (number <= ? OR ended_s < ?)"
+            db.execute(ended, (row[0] if row else 0, wall_s - KEPT_S))
+
+    def drop_pages(self, ids: Iterable[int]) -> None:
+        """The operator let pages go: nobody is told of them any more."""
+        with self._writing() as db:
+            for id_ in ids:
+                db.execute("DELETE FROM match WHERE seq IN (SELECT seq FROM item WHERE page = ?)", (id_,))
+                db.execute("DELETE FROM item WHERE page = ?", (id_,))
+
+    def _add(self, id_: str, watch: str, first: int, last: int, wall_s: float, next_s: float | None = 0.0) -> None:
+        add = (
+            "INSERT OR IGNORE INTO delivery (id, watch, first, last, at_s, next_s, tries, status, error) "
+            "VALUES (?, ?, ?, ?, ?, ?, 0, 0, '')"
+        )
+        self._db.execute(add, (id_, watch, first, last, wall_s, next_s))
+        too_many = (
+            "UPDATE delivery SET next_s = NULL, ended_s = ?, error = 'too many messages waited: it was given up' "
+            "WHERE next_s IS NOT NULL AND number IN (SELECT number FROM delivery WHERE watch = ? "
+            "AND next_s IS NOT NULL ORDER BY number DESC LIMIT -1 OFFSET ?)"
+        )
+        self._db.execute(too_many, (wall_s, watch, MOST_WAITING))
+
+    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
+        return WATCH_FILE.writing(self._db, self._folder)
+
+
+def _items(db: sqlite3.Connection, side: str, order: str, seq: int, most: int, watch: str | None) -> list[Item]:
+    of_watch = "" if watch is None else "JOIN match ON match.seq = item.seq AND match.watch = ?3"
+    sql = f"SELECT {_ITEM} FROM item {of_watch} WHERE item.seq {side}1 ORDER BY item.seq {order} LIMIT ?2"  # noqa: S608 - our words
+    values = (seq, most) if watch is None else (seq, most, watch)
+    return [Item(*row) for row in db.execute(sql, values)]

@@ -1,0 +1,179 @@
+"""What pages say, who says the same, and what is held back: the part of the keeper's book that reading fills.
+
+Nothing is committed here either; see ``book``.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from vedette.adapters.crawl_store.search_store import SearchBook
+from vedette.engine.messages import Content
+from vedette.engine.ports import ContentRow
+from vedette.model import origin_of, partition_of
+from vedette.parse.change.comparison import Kept
+
+__all__ = ["CONTENT_SCHEMA", "ContentBook"]
+
+CONTENT_SCHEMA = """
+CREATE TABLE IF NOT EXISTS content (
+  id INTEGER PRIMARY KEY,          -- that of its page
+  grp INTEGER NOT NULL,            -- group of copies: the id of its first member, its own where it is alone
+  body_digest BLOB NOT NULL,
+  text_print BLOB NOT NULL,        -- of the words of the visible text, where its site is judged by them
+  main_print BLOB NOT NULL,        -- of the words of the main text
+  sketch BLOB NOT NULL,            -- MinHash of the main text
+  links_print INTEGER NOT NULL,
+  parts BLOB NOT NULL,             -- links and places of the version, for the next comparison
+  charset TEXT NOT NULL,
+  language TEXT NOT NULL,
+  description TEXT NOT NULL,
+  canonical TEXT NOT NULL,         -- what the page itself names
+  marks TEXT NOT NULL,             -- noindex, max-snippet:80 and the like
+  words INTEGER NOT NULL,
+  published_s REAL,
+  modified_s REAL,
+  spam REAL NOT NULL,
+  objections TEXT NOT NULL,        -- what speaks against indexing it: pairs of a name and what it rests on
+  share REAL,                      -- of the main text that changed last time
+  change TEXT NOT NULL,            -- what became of the last version, in words
+  private TEXT NOT NULL DEFAULT '' -- the site with whose secrets it was fetched, where it was
+) STRICT;
+CREATE INDEX IF NOT EXISTS content_copies ON content (grp) WHERE grp <> id;
+CREATE INDEX IF NOT EXISTS content_objected ON content (id) WHERE objections <> '[]';
+CREATE TABLE IF NOT EXISTS copies (
+  grp INTEGER PRIMARY KEY,
+  canonical INTEGER NOT NULL,      -- the page that stands for the group
+  why TEXT NOT NULL,
+  members INTEGER NOT NULL         -- 0 where the group goes on under the name of its canonical
+) STRICT;
+CREATE TABLE IF NOT EXISTS held (
+  url_id INTEGER PRIMARY KEY,
+  host INTEGER NOT NULL,
+  place TEXT NOT NULL              -- what it waits for: host, port and pattern
+) STRICT;
+CREATE INDEX IF NOT EXISTS held_place ON held (host, place);
+CREATE TABLE IF NOT EXISTS yield (
+  name TEXT PRIMARY KEY,           -- host and port
+  partition INTEGER NOT NULL,
+  account TEXT NOT NULL            -- what the fetches of its patterns brought
+) STRICT;
+"""
+
+INHERITED = "the page that began the group says something else by now"
+_KEEP_CONTENT = f"INSERT OR REPLACE INTO content VALUES ({', '.join('?' * 21)})"  # noqa: S608 - question marks only
+_CONTENTS = (
+    "SELECT id, grp, body_digest, text_print, main_print, sketch, links_print, parts FROM content "
+    "WHERE id IN (SELECT value FROM json_each(?))"
+)
+
+
+class ContentBook(SearchBook):
+    """Contents, groups of copies, what is held back and the accounts of traps, over the connection it is given."""
+
+    # what pages say
+
+    def keep_contents(self, contents: Sequence[tuple[int, int, Content]]) -> None:
+        """What pages say: the id of each, its group of copies, and its content."""
+        self._db.executemany(_KEEP_CONTENT, [_content_values(*one) for one in contents])
+        self.tell_index((id_, content.stored or None) for id_, _, content in contents)
+
+    def contents(self, ids: Iterable[int]) -> Mapping[int, ContentRow]:
+        """What is at hand of what these pages say, where something is."""
+        wanted = json.dumps(list(ids))
+        return {row[0]: ContentRow(row[0], row[1], Kept(*row[2:])) for row in self._db.execute(_CONTENTS, (wanted,))}
+
+    def members(self, group: int, most: int) -> list[tuple[int, str, str]]:
+        """Id, URL and declared canonical of the members of a group of copies, the oldest first."""
+        sql = (
+            "SELECT content.id, url, canonical FROM content JOIN url ON url.id = content.id "
+            "WHERE content.id = :grp AND grp = :grp OR grp = :grp AND grp <> content.id ORDER BY content.id LIMIT :most"
+        )
+        return self._db.execute(sql, {"grp": group, "most": most}).fetchall()
+
+    def canonical_of(self, group: int) -> int:
+        """The page that stands for a group; 0 where none was chosen."""
+        row = self._db.execute("SELECT canonical FROM copies WHERE grp = ? AND members > 0", (group,)).fetchone()
+        return int(row[0]) if row else 0
+
+    def keep_canonical(self, group: int, canonical: int, why: str, members: int) -> None:
+        """Who stands for a group from now on, and why."""
+        before = self.canonical_of(group)
+        self._db.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?)", (group, canonical, why, members))
+        if canonical != before:
+            self.tell_index_of([id_ for id_ in (before, canonical) if id_])
+
+    def succeed(self, group: int) -> int:
+        """The page that gave a group its name left it: the next one does, and all others follow; 0 where none is."""
+        (heir,) = self._db.execute("SELECT min(id) FROM content WHERE grp = ? AND grp <> id", (group,)).fetchone()
+        if heir is None:
+            return 0
+        self._db.execute("UPDATE content SET grp = ? WHERE grp = ? AND grp <> id", (heir, group))
+        self.keep_canonical(group, heir, INHERITED, 0)
+        self._tell_index_of_group(heir)
+        return int(heir)
+
+    def heirs(self, groups: Sequence[int]) -> list[int]:
+        """The groups that these became, where the page that gave one its name left it."""
+        sql = "SELECT canonical FROM copies WHERE grp IN (SELECT value FROM json_each(?)) AND members = 0"
+        return [row[0] for row in self._db.execute(sql, (json.dumps(list(groups)),))]
+
+    def dissolve(self, group: int) -> None:
+        """Nobody stands for a group any more, as it is none."""
+        self._db.execute("DELETE FROM copies WHERE grp = ?", (group,))
+        self._tell_index_of_group(group)
+
+    def _tell_index_of_group(self, group: int) -> None:
+        """Whoever was folded into it may stand for itself now, and the other way round."""
+        self._db.execute("INSERT INTO news (page) SELECT id FROM content WHERE grp = ?", (group,))
+
+    def urls_by_id(self, ids: Iterable[int]) -> dict[int, str]:
+        """The URLs of these ids."""
+        sql = "SELECT id, url FROM url WHERE id IN (SELECT value FROM json_each(?))"
+        return dict(self._db.execute(sql, (json.dumps(list(ids)),)))
+
+    # what is held back
+
+    def hold(self, held: Sequence[tuple[int, int, str]]) -> None:
+        """URLs that are held back: id, host, and what each waits for."""
+        self._db.executemany("INSERT OR REPLACE INTO held VALUES (?, ?, ?)", held)
+
+    def release(self, host: int, place: str, most: int) -> list[int]:
+        """So many of those that wait for this; they are no longer held.
+
+        What becomes of them instead must be written in the same transaction, or a crash would lose them.
+        """
+        if not self._db.in_transaction:
+            self._db.execute("BEGIN IMMEDIATE")
+        sql = "SELECT url_id FROM held WHERE host = ? AND place = ? ORDER BY url_id LIMIT ?"
+        ids = [row[0] for row in self._db.execute(sql, (host, place, most))]
+        self._db.execute("DELETE FROM held WHERE url_id IN (SELECT value FROM json_each(?))", (json.dumps(ids),))
+        return ids
+
+    def held(self) -> list[tuple[str, str, int]]:
+        """How many URLs of each host wait for what."""
+        sql = "SELECT name, place, count(*) FROM held JOIN host ON host.id = held.host GROUP BY held.host, place"
+        return self._db.execute(sql).fetchall()
+
+    def keep_yields(self, accounts: Mapping[str, str]) -> None:
+        """What the fetches of hosts brought, by host and port."""
+        rows = [(name, partition_of(origin_of(f"http://{name}/").host), account) for name, account in accounts.items()]
+        self._db.executemany("INSERT OR REPLACE INTO yield VALUES (?, ?, ?)", rows)
+
+    def yields(self) -> dict[str, str]:
+        """All of them."""
+        return dict(self._db.execute("SELECT name, account FROM yield"))
+
+    def sketches(self) -> Iterator[tuple[int, bytes]]:
+        """The sketch of every page that has one."""
+        yield from self._db.execute("SELECT id, sketch FROM content WHERE length(sketch) > 0 ORDER BY id")
+
+
+def _content_values(id_: int, group: int, content: Content) -> tuple[object, ...]:
+    change = content.change
+    return (
+        *(id_, group, *content.kept, content.charset, content.language, content.description, content.canonical),
+        *(content.marks, content.words, content.published_s, content.modified_s, content.spam),
+        json.dumps(content.objections) if content.objections else "[]",
+        *((change.share, change.why) if change else (None, "")),
+        content.private,
+    )

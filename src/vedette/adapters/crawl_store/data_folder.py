@@ -1,0 +1,222 @@
+"""A data folder, opened: the state of a crawl, held by one process tree at a time.
+
+state.db   SQLite with a write-ahead log: known URLs, leases, pages, hosts, sites
+urls       the known URLs as saved at a clean end; made anew when missing
+bands      the banding index over what pages say; made anew when missing or behind
+warc/      what was fetched; warc/unacknowledged has what was found there and no state vouches for
+format     a number; a newer one is refused untouched, an older one brought up to date
+lock       held while somebody uses the folder
+"""
+
+import errno
+import fcntl
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from vedette.adapters.ads.campaign_store import create_market
+from vedette.adapters.archive.warc_writer import truncate_to
+from vedette.adapters.crawl_store.migrations import NEWEST, bring_up_to_date, write_format
+from vedette.adapters.crawl_store.minhash_bands import BandTable
+from vedette.adapters.crawl_store.store import StateBook, create_book
+from vedette.adapters.url_store.store import UrlStore, create
+from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
+from vedette.model import PARTITIONS
+from vedette.parse.similarity.minhash import bands_of
+
+__all__ = [
+    "FORMAT",
+    "State",
+    "check_format",
+    "database_said_plainly",
+    "hold",
+    "open_state",
+    "read_state",
+    "said_plainly",
+]
+
+FORMAT = NEWEST
+SKETCHES_AT_ONCE = 10_000
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+@dataclass(slots=True)
+class State:
+    """The one writer's view of a folder.
+
+    ``clean`` says that the last user ended in peace; ``told`` is what the operator should know of the start.
+    """
+
+    folder: Path
+    db: sqlite3.Connection
+    urls: UrlStore
+    book: StateBook
+    bands: BandTable
+    clean: bool
+    told: tuple[str, ...]
+
+    def commit(self) -> None:
+        """From here on it survives the end of the process."""
+        with said_plainly(self.folder):
+            if self.db.in_transaction:
+                self.db.execute("COMMIT")
+
+    def close(self, *, clean: bool) -> None:
+        """Let go; a clean end spares the next start its scan and its caution."""
+        try:
+            with said_plainly(self.folder):
+                if clean:
+                    self.book.set_life("end", "clean")
+                self.commit()
+                if clean:
+                    self.urls.save(self.folder / "urls")
+                    self.bands.close()
+        finally:
+            self.db.close()
+
+
+def hold(folder: Path) -> IO[str]:
+    """Make the folder if need be, check its format, and hold it for this process and its children."""
+    with said_plainly(folder):
+        check_format(folder)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = (folder / "lock").open("a")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            check_format(folder)  # again: whoever held it until now may have raised it
+        except BlockingIOError:
+            lock.close()
+            raise StoreBusy(f"{folder} is in use by another vedette: stop that one, or name another folder") from None
+        except StoreError:
+            lock.close()
+            raise
+        return lock
+
+
+def open_state(folder: Path, owner: str, now_s: float) -> State:
+    """Open a folder that is held, as the next epoch of its ownership; whatever a crash left half done is undone."""
+    with said_plainly(folder):
+        told = bring_up_to_date(folder, check_format(folder))
+        (folder / "warc").mkdir(exist_ok=True)
+        db = sqlite3.connect(folder / "state.db", isolation_level=None)
+        try:
+            _prepare(db, folder)
+            epoch = _take_over(db, owner, now_s)
+            book = StateBook(db)
+            book.make_secret()
+            clean = book.life("end") in {None, "clean"}
+            book.set_life("end", "running")
+            db.execute("COMMIT")
+            image = folder / "urls"
+            urls = UrlStore(db, epoch, image if clean else None)
+            with suppress(FileNotFoundError):
+                image.unlink()
+            urls.expired(float("inf"))
+            told += truncate_to(folder / "warc", book.archives())
+            bands = open_bands(folder / "bands", urls.secret, book, clean=clean)
+            state = State(folder, db, urls, book, bands, clean, tuple(told))
+            state.commit()
+        except BaseException:
+            db.close()
+            raise
+        return state
+
+
+def open_bands(path: Path, secret: int, book: StateBook, *, clean: bool) -> BandTable:
+    """The banding index, made anew from the sketches of all pages unless it was closed together with them."""
+    bands = BandTable(path, secret)
+    if clean and not bands.behind:
+        return bands
+    bands.forget()
+    sketches = book.sketches()
+    while rows := list(islice(sketches, SKETCHES_AT_ONCE)):
+        ids, mins = np.array([id_ for id_, _ in rows], np.uint32), b"".join(sketch for _, sketch in rows)
+        bands.match_or_add(ids, bands_of(np.frombuffer(mins, np.uint8).reshape(len(rows), -1)))
+    return bands
+
+
+@contextmanager
+def read_state(folder: Path) -> Iterator[sqlite3.Connection]:
+    """One moment of the state, to be read while others may write; an older folder is brought up to date first."""
+    with said_plainly(folder):
+        db = _open_to_read(folder)
+    try:
+        with database_said_plainly(folder):
+            db.execute("BEGIN")
+            db.execute("SELECT 1 FROM life").fetchone()
+            yield db
+    finally:
+        db.close()
+
+
+def _open_to_read(folder: Path) -> sqlite3.Connection:
+    if not (folder / "format").exists():
+        raise StoreError(f"{folder} is no data folder: name one with --data")
+    if check_format(folder) in range(1, FORMAT):
+        with hold(folder):
+            bring_up_to_date(folder, check_format(folder))
+    return sqlite3.connect(f"{(folder / 'state.db').resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
+
+
+def _prepare(db: sqlite3.Connection, folder: Path) -> None:
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = NORMAL")
+    db.execute("BEGIN IMMEDIATE")
+    create(db)
+    create_book(db)
+    create_market(db)
+    if not (folder / "format").exists():
+        write_format(folder, FORMAT)
+
+
+def _take_over(db: sqlite3.Connection, owner: str, now_s: float) -> int:
+    """All partitions are this machine's; the epoch tells its writes from those of any earlier owner."""
+    (last,) = db.execute("SELECT coalesce(max(epoch), 0) FROM ownership").fetchone()
+    db.execute("DELETE FROM ownership")
+    db.execute("INSERT INTO ownership VALUES (0, ?, ?, ?, ?)", (PARTITIONS - 1, owner, last + 1, now_s + 3600.0))
+    return int(last) + 1
+
+
+def check_format(folder: Path) -> int | None:
+    """The folder's format, None where it has none yet; one that is newer is refused before anything is touched."""
+    path = folder / "format"
+    if not path.exists():
+        return None
+    text = path.read_text("utf-8", "replace").strip()
+    if not re.fullmatch("[1-9][0-9]{0,8}", text):
+        raise StoreCorrupt(f"{path} says {text[:40]!a} where a format number should be: this is no data folder")
+    if int(text) > FORMAT:
+        raise StoreNewer(f"{folder} has format {text}, and this vedette knows formats up to {FORMAT}: use a newer one")
+    return int(text)
+
+
+@contextmanager
+def said_plainly(folder: Path) -> Iterator[None]:
+    """Troubles of file system and database, in words that say what to do."""
+    try:
+        with database_said_plainly(folder):
+            yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        if error.errno in _NO_ROOM:
+            raise StoreError(f"{folder}: {why}; nothing committed is lost: make room") from error
+        raise StoreError(f"{folder}: {why}: name a folder that you may write to") from error
+
+
+@contextmanager
+def database_said_plainly(folder: Path) -> Iterator[None]:
+    """Troubles of the database alone; whatever else goes wrong is not its fault."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"{folder}: {error}; nothing committed is lost: make room, or check permissions") from error
+    except sqlite3.DatabaseError as error:
+        raise StoreCorrupt(f"{folder}/state.db cannot be read ({error}): restore it, or name another folder") from error

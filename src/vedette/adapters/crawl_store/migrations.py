@@ -1,0 +1,200 @@
+"""Older formats become the present one: nothing is lost, and a kill at any moment leaves one of the two whole.
+
+Format 3 added the tables of what pages say, format 4 those that searching needs, format 5 what operators may undo and
+the hosts that pages link to, format 6 what refreshing remembers, format 7 what was found as news and who watches for
+it, format 8 who advertises. They are made where they are missing; what pages say fills as they are fetched again, what
+refreshing remembers within an hour, and the index is built from the archive.
+
+Format 1 kept page bodies in the database and knew no sites, hosts or archive. The new state is built beside the old
+one in ``state.new.db``, in one transaction, with the bodies in an archive file; then the files change names:
+
+1. the old ``state.db`` becomes ``state-format-1.db`` (whoever finds no such file builds anew),
+2. ``state.new.db`` becomes ``state.db``,
+3. ``format`` says 2.
+"""
+
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from vedette.adapters.ads.campaign_store import create_market
+from vedette.adapters.archive.replay import Old, Replayed, replay
+from vedette.adapters.archive.warc_writer import WarcWriter
+from vedette.adapters.crawl_store.store import StateBook, create_book
+from vedette.adapters.url_store.store import UrlStore, create
+from vedette.discover.urls.scope import SiteIndex
+from vedette.engine.links import Links
+from vedette.engine.messages import Errand, Fetched, Place
+from vedette.engine.ports import Told
+from vedette.engine.scheduling.schedule import Schedule
+from vedette.errors import StoreCorrupt
+from vedette.model import origin_of, partition_of
+
+__all__ = ["NEWEST", "bring_up_to_date", "migrate", "write_format"]
+
+# The format that folders are brought to.
+NEWEST = 8
+_BATCH = 5000
+_LIMIT_BYTES = 1 << 30
+_WRITER = "format1"
+_FRONTS = 8
+# What later formats added to tables that were there.
+_ADDED = (
+    ("content", "private", "TEXT NOT NULL DEFAULT ''"),
+    ("action", "who", "TEXT NOT NULL DEFAULT ''"),
+    ("action", "undo", "TEXT"),
+    ("action", "undone_s", "REAL"),
+)
+
+_PAGES = (
+    "SELECT id, url, depth, status, fetched_s, title, links, body, content_type, etag, last_modified, location "
+    "FROM page JOIN url USING (id) ORDER BY id"
+)
+
+
+def bring_up_to_date(folder: Path, number: int | None) -> list[str]:
+    """Bring a held folder of an older format up to date; what the operator should know of it."""
+    told = [migrate(folder)] if number == 1 else []
+    if number in range(1, NEWEST):
+        with closing(sqlite3.connect(folder / "state.db", isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            create_book(db)
+            create_market(db)
+            for table, column, kind in _ADDED:
+                if column not in [row[1] for row in db.execute(f"PRAGMA table_info({table})")]:
+                    db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
+            StateBook(db).make_secret()
+            db.execute("COMMIT")
+        write_format(folder, NEWEST)
+    return told
+
+
+def migrate(folder: Path) -> str:
+    """From format 1 to 2; what happened, in one line."""
+    old, kept, new = folder / "state.db", folder / "state-format-1.db", folder / "state.new.db"
+    if old.exists() and not kept.exists():
+        _build(folder, old, new)
+        old.rename(kept)
+    if new.exists():
+        new.rename(old)
+    write_format(folder, 2)
+    return (
+        f"{folder} had format 1 and was brought up to date; name its sites again, for format 1 kept none "
+        f"(the old state is in {kept.name}, which may be deleted)"
+    )
+
+
+def write_format(folder: Path, number: int) -> None:
+    """In one step: no crash leaves a folder of unknown format."""
+    draft = folder / "format.new"
+    draft.write_text(f"{number}\n", "utf-8")
+    draft.replace(folder / "format")
+
+
+def _build(folder: Path, old: Path, new: Path) -> None:
+    """The whole new state, durable when this returns; what an interrupted attempt left is thrown away."""
+    new.unlink(missing_ok=True)
+    archive = folder / "warc"
+    archive.mkdir(exist_ok=True)
+    for path in archive.glob(f"vedette-{_WRITER}-*.warc.gz"):
+        path.unlink()
+    with (
+        closing(WarcWriter(archive, _WRITER, "vedette", sync=True)) as writer,
+        closing(_open_old(old)) as before,
+        closing(sqlite3.connect(new, isolation_level=None)) as db,
+    ):
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("BEGIN IMMEDIATE")
+        create(db)
+        create_book(db)
+        try:
+            _Mover(before, db, writer).move()
+        except (zlib.error, UnicodeDecodeError) as error:
+            raise StoreCorrupt(f"a page in {old} cannot be unpacked ({error}): restore it") from error
+        db.execute("COMMIT")
+    descriptor = os.open(folder, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.close(descriptor)
+
+
+def _open_old(path: Path) -> sqlite3.Connection:
+    """With its write-ahead log folded in, so that the file can be renamed and stands for itself."""
+    db = sqlite3.connect(path, isolation_level=None)
+    try:
+        db.execute("PRAGMA journal_mode = DELETE")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+@dataclass(slots=True)
+class _Mover:
+    """Carries everything from the old state to the new one, in the order in which URLs were first seen."""
+
+    old: sqlite3.Connection
+    new: sqlite3.Connection
+    writer: WarcWriter
+    known_by_s: float = 0.0
+
+    def move(self) -> None:
+        # A start that was interrupted left a database without tables.
+        if not self.old.execute("SELECT 1 FROM sqlite_schema WHERE name = 'url'").fetchone():
+            return
+        # Format 1 did not say when a URL was found or refused: no later than the last page came.
+        self.known_by_s = self.old.execute("SELECT coalesce(max(fetched_s), 0.0) FROM page").fetchone()[0]
+        self._move_urls()
+        self._move_robots()
+        self._move_pages()
+
+    def _move_urls(self) -> None:
+        urls = UrlStore(self.new, epoch=0)
+        rows = self.old.execute("SELECT id, url, depth, state, note FROM url ORDER BY id")
+        while batch := rows.fetchmany(_BATCH):
+            ids, names, depths, _, _ = zip(*batch, strict=True)
+            hosts = urls.host_ids([origin_of(url).host for url in names])
+            told = Told(names, hosts, depths, [min(depth + (depth > 0), _FRONTS - 1) for depth in depths])
+            if urls.add(told, self.known_by_s).tolist() != list(ids):
+                raise StoreCorrupt("the URLs of a folder of format 1 are not numbered in their order: restore it")
+            self._move_fates(batch)
+
+    def _move_fates(self, batch: Sequence[tuple[int, str, int, int, str | None]]) -> None:
+        fates = [(id_, fate) for id_, _, _, fate, _ in batch if fate]
+        sql = "INSERT INTO fate (partition, url_id, fate) SELECT partition, id, ? FROM url WHERE id = ?"
+        self.new.executemany(sql, [(fate, id_) for id_, fate in fates])
+        notes = [(id_, note, self.known_by_s) for id_, _, _, _, note in batch if note]
+        self.new.executemany("INSERT INTO note VALUES (?, ?, ?)", notes)
+
+    def _move_robots(self) -> None:
+        rows = [
+            (origin, partition_of(origin_of(f"{origin}/").host), state)
+            for origin, state in self.old.execute("SELECT origin, state FROM robots ORDER BY origin")
+        ]
+        self.new.executemany("INSERT INTO robots VALUES (?, ?, ?)", rows)
+
+    def _move_pages(self) -> None:
+        book = StateBook(self.new)
+        hosts = dict(self.new.execute("SELECT name, id FROM host"))
+        schedule = Schedule(recrawl=True)
+        for result in self._results():
+            host = hosts[result.errand.host]
+            book.keep_pages(list(schedule.rows([(host, result)], {})))
+        book.acknowledge_archive(self.writer.close(), self.known_by_s)
+
+    def _results(self) -> Iterator[Fetched]:
+        no_links = Links(SiteIndex())
+        for id_, url, depth, status, fetched_s, title, links, body, *fields in self.old.execute(_PAGES):
+            names = ("content-type", "etag", "last-modified", "location")
+            headers = tuple((name, value) for name, value in zip(names, fields, strict=True) if value)
+            errand = Errand(id_, origin_of(url).host, url, "page", depth=depth)
+            old = Old(url, fetched_s, status, headers, zlib.decompress(body), "format 1")
+            found = replay(old, errand, no_links, _LIMIT_BYTES)
+            assert isinstance(found, Replayed), "a body without coding needs no unpacking"
+            stood = self.writer.append_packed([found.record], fetched_s)
+            place = Place(stood.file, stood.offset, stood.length)
+            text = zlib.decompress(links).decode()
+            yield found.result._replace(title=title, links=tuple(text.split("\n")) if text else (), place=place)

@@ -1,0 +1,136 @@
+"""What refreshing remembers: the part of the keeper's book that has what a policy learned of pages and of groups.
+
+Nothing is committed here either; see ``book``.
+"""
+
+import json
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+from vedette.adapters.crawl_store.page_rows import PAGE_COLUMNS, page_of_row
+from vedette.adapters.crawl_store.search_store import SearchBook
+from vedette.engine.ports import Look, Remembered, Signal
+
+__all__ = ["REFRESH_SCHEMA", "RefreshBook"]
+
+REFRESH_SCHEMA = """
+CREATE TABLE IF NOT EXISTS refresh (
+  id INTEGER PRIMARY KEY,          -- that of its page
+  before_s REAL,                   -- when the fetch before the latest was made; none where the latest was the first
+  gain REAL,                       -- what the latest fetch brought to search, where that was measured
+  views REAL,                      -- how often people are shown it, where that was measured
+  memory BLOB NOT NULL             -- the mark of a refresh policy, and its numbers of eight bytes
+) STRICT;
+CREATE TABLE IF NOT EXISTS refresh_group (
+  name TEXT PRIMARY KEY,           -- a section or a site, by its URL; empty for everything
+  memory BLOB NOT NULL             -- as above
+) STRICT;
+CREATE TABLE IF NOT EXISTS hint (
+  id INTEGER PRIMARY KEY,          -- that of its page
+  links INTEGER,                   -- how often pages had named it when it was last fetched
+  signal_s REAL,                   -- when something last said that it has changed
+  signal_kind TEXT                 -- and what: sitemap, feed, ping
+) STRICT;
+"""
+
+_KEPT = "url.id, found_s, words, share, before_s, gain, views, hint.links, signal_s, coalesce(memory, x'')"
+_JOINED = (
+    "LEFT JOIN refresh ON refresh.id = url.id LEFT JOIN content ON content.id = url.id "
+    "LEFT JOIN hint ON hint.id = url.id"
+)
+_KEPT_COUNT = len(Remembered._fields)
+_REMEMBERED = f"SELECT {_KEPT} FROM url {_JOINED} WHERE url.id IN (SELECT value FROM json_each(?))"  # noqa: S608 - our columns
+_COLUMNS = ", ".join(f"page.{column.strip()}" for column in PAGE_COLUMNS.split(","))
+_LOOKS = f"SELECT url.url, {_KEPT}, {_COLUMNS} FROM page JOIN url ON url.id = page.id {_JOINED}"  # noqa: S608 - our columns
+_LOOKS_OF = _LOOKS + " WHERE page.id IN (SELECT value FROM json_each(?)) ORDER BY page.id"  # noqa: S608 - our columns
+_LOOKS_AFTER = _LOOKS + (  # noqa: S608 - our columns
+    " WHERE page.id > ? AND page.status BETWEEN 200 AND 299 "
+    "AND NOT EXISTS (SELECT 1 FROM note WHERE url_id = page.id) ORDER BY page.id LIMIT ?"
+)
+_GONE = _LOOKS + (  # noqa: S608 - our columns
+    " WHERE page.id IN (SELECT value FROM json_each(?)) AND page.status NOT BETWEEN 200 AND 299 ORDER BY page.id"
+)
+# A page that was fetched since has been looked at; what was said later before, holds.
+_SAID_BEFORE = (
+    "SELECT page.id, max(fetched_s, coalesce(signal_s, fetched_s)) FROM page LEFT JOIN hint ON hint.id = page.id "
+    "WHERE page.id IN (SELECT value FROM json_each(?))"
+)
+_SIGNAL = (
+    "INSERT INTO hint (id, signal_s, signal_kind) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE "
+    "SET signal_s = excluded.signal_s, signal_kind = excluded.signal_kind"
+)
+_KEEP_LINKS = (
+    "INSERT INTO hint (id, links) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET links = excluded.links "
+    "WHERE hint.links IS NOT excluded.links"
+)
+_KEEP_GROUP = "INSERT INTO refresh_group VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET memory = excluded.memory"
+
+
+class RefreshBook(SearchBook):
+    """Memory of pages and groups, over the connection it is given."""
+
+    def keep_due(self, times: Sequence[tuple[int, float]]) -> None:
+        """Pages at hand are due at other times."""
+        self._db.executemany("UPDATE page SET due_s = ? WHERE id = ?", [(due_s, id_) for id_, due_s in times])
+
+    def remembered(self, ids: Sequence[int]) -> dict[int, Remembered]:
+        """What refreshing goes by, of URLs that are known; pages or not."""
+        return {row[0]: Remembered(*row) for row in self._db.execute(_REMEMBERED, (json.dumps(list(ids)),))}
+
+    def looks(self, ids: Sequence[int]) -> list[Look]:
+        """Those of these pages that are at hand."""
+        return [_look(row) for row in self._db.execute(_LOOKS_OF, (json.dumps(list(ids)),))] if ids else []
+
+    def looks_after(self, id_: int, most: int) -> list[Look]:
+        """The next so many pages after an id that can be had: their answer was good, and nothing is noted of them."""
+        return [_look(row) for row in self._db.execute(_LOOKS_AFTER, (id_, most))]
+
+    def gone(self, ids: Sequence[int]) -> list[Look]:
+        """Those of these URLs whose latest answer was that there is no page, or that it has moved."""
+        return [_look(row) for row in self._db.execute(_GONE, (json.dumps(list(ids)),))] if ids else []
+
+    def signal(self, signals: Sequence[Signal]) -> list[int]:
+        """Something said that pages have changed; the ids of those of which that is news: it was after their fetch."""
+        latest = {one.page: one for one in sorted(signals, key=lambda one: one.at_s)}
+        since_s = dict(self._db.execute(_SAID_BEFORE, (json.dumps(list(latest)),)))
+        news = [one for one in latest.values() if one.at_s > since_s.get(one.page, inf)]
+        self._db.executemany(_SIGNAL, news)
+        return [one.page for one in news]
+
+    def signal_of(self, id_: int) -> tuple[float, str] | None:
+        """When something last said that a page has changed, and what; None where nothing did."""
+        sql = "SELECT signal_s, signal_kind FROM hint WHERE id = ? AND signal_s IS NOT NULL"
+        row = self._db.execute(sql, (id_,)).fetchone()
+        return (row[0], row[1]) if row else None
+
+    def keep_remembered(self, rows: Sequence[Remembered]) -> None:
+        """What is remembered of pages from now on."""
+        values = [(row.id, row.before_s, row.gain, row.views, row.memory) for row in rows]
+        self._db.executemany("INSERT OR REPLACE INTO refresh VALUES (?, ?, ?, ?, ?)", values)
+        self._db.executemany(_KEEP_LINKS, [(row.id, row.links) for row in rows if row.links is not None])
+
+    def drop_remembered(self, ids: Sequence[int]) -> None:
+        """Nothing is, from now on."""
+        self._db.executemany("DELETE FROM refresh WHERE id = ?", [(id_,) for id_ in ids])
+
+    def remembered_count(self) -> int:
+        """Of how many pages something is remembered."""
+        return int(self._db.execute("SELECT count(*) FROM refresh").fetchone()[0])
+
+    def groups(self) -> list[tuple[str, bytes]]:
+        """Groups of pages by name, in the order in which they were first kept, and what is remembered of each."""
+        return self._db.execute("SELECT name, memory FROM refresh_group ORDER BY rowid").fetchall()
+
+    def keep_groups(self, rows: Sequence[tuple[str, bytes]]) -> None:
+        """What is remembered of groups from now on."""
+        self._db.executemany(_KEEP_GROUP, rows)
+
+    def drop_groups(self) -> None:
+        """Nothing is, from now on."""
+        self._db.execute("DELETE FROM refresh_group")
+
+
+def _look(row: Sequence[Any]) -> Look:
+    url, kept, page = row[0], row[1 : 1 + _KEPT_COUNT], row[1 + _KEPT_COUNT :]
+    return Look(url, page_of_row(page), Remembered(*kept))

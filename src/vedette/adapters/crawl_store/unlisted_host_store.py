@@ -1,0 +1,149 @@
+"""Strangers: hosts that pages link to and that no site takes. They are offered to the operator, and never fetched.
+
+A link counts once for each page, when that page is first fetched. Pages are hostile, so the table is bounded: when it
+is full, the least linked tenth goes. Nothing is committed here either; see ``book``.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import xxhash
+
+from vedette.adapters.crawl_store.search_store import RuleRow
+from vedette.discover.urls.scope import SiteIndex
+from vedette.engine.ports import StrangerLink
+from vedette.engine.search.hidden import lies_in
+from vedette.model import Site, origin_of, partition_of, registrable_domain
+
+__all__ = ["STRANGER_SCHEMA", "StrangerBook", "StrangerRow", "left_out"]
+
+STRANGER_SCHEMA = """
+CREATE TABLE IF NOT EXISTS stranger (
+  host TEXT PRIMARY KEY,
+  partition INTEGER NOT NULL,
+  pages INTEGER NOT NULL,          -- that link there
+  domains INTEGER NOT NULL,        -- theirs, as bits: each registered domain sets one of 63
+  first_s REAL NOT NULL,
+  last_s REAL NOT NULL,
+  example TEXT NOT NULL,           -- URL of the first page that links there
+  dismissed INTEGER NOT NULL DEFAULT 0
+) STRICT;
+"""
+
+MOST_ROWS = 100_000
+# SQLite's numbers have a sign, which is left alone.
+BITS = 63
+
+_MEET = """
+INSERT INTO stranger (host, partition, pages, domains, first_s, last_s, example) VALUES (?, ?, 1, ?, ?, ?, ?)
+ON CONFLICT (host) DO UPDATE SET pages = pages + 1, domains = domains | excluded.domains,
+  first_s = iif(pages, first_s, excluded.first_s), last_s = max(last_s, excluded.last_s),
+  example = iif(pages, example, excluded.example)
+"""
+_LEAST_LINKED = "SELECT host FROM stranger WHERE NOT dismissed ORDER BY pages, last_s, host LIMIT ?"
+_MOST_LINKED = (
+    "SELECT host, pages, domains, first_s, last_s, example FROM stranger "
+    "WHERE pages AND NOT dismissed ORDER BY pages DESC, host LIMIT ?"
+)
+_DISMISS = (
+    "INSERT INTO stranger VALUES (?, ?, 0, 0, 0, 0, '', 1) ON CONFLICT (host) DO UPDATE SET dismissed = 1 "
+    "WHERE NOT dismissed"
+)
+
+
+class StrangerRow(NamedTuple):
+    """A host that no site takes: how many pages link to it, of at least how many domains, since when, and one of them.
+
+    ``domains`` is never more than there are, and at most 63.
+    """
+
+    host: str
+    pages: int
+    domains: int
+    first_s: float
+    last_s: float
+    example: str
+
+
+class StrangerBook:
+    """Who is linked to and not known, over the connection it is given."""
+
+    _strangers: int | None = None  # counted when it is first needed: who only reads never does
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+
+    def link_strangers(self, links: Sequence[StrangerLink]) -> None:
+        """Pages that were fetched for the first time link to these hosts."""
+        if not links:
+            return
+        before = self._count_strangers() if self._strangers is None else self._strangers
+        bits = {page: _bit(page) for page in dict.fromkeys(link.page for link in links)}
+        rows = [
+            (link.host, partition_of(link.host), bits[link.page], link.at_s, link.at_s, link.page) for link in links
+        ]
+        self._strangers = before + self._unmet(links)
+        self._db.executemany(_MEET, rows)
+        if self._strangers > MOST_ROWS:
+            self._thin_out()
+
+    def strangers(self, most: int, leave_out: Callable[[str], bool] = lambda _: False) -> list[StrangerRow]:
+        """The most linked first; without those that the operator does not want to see, or that are known by now."""
+        read = most
+        while True:
+            # SQLite finds the first few of many in a moment, and sorting all of them takes long.
+            rows = [StrangerRow(*row) for row in self._db.execute(_MOST_LINKED, (read,))] if most > 0 else []
+            found = [row for row in rows if not leave_out(row.host)]
+            if len(found) >= most or len(rows) < read:
+                return [row._replace(domains=row.domains.bit_count()) for row in found[:most]]
+            read *= 4
+
+    def drop_strangers(self, hosts: Iterable[str]) -> None:
+        """Forget that these are linked to."""
+        sql = "DELETE FROM stranger WHERE host IN (SELECT value FROM json_each(?))"
+        self._db.execute(sql, (json.dumps(list(hosts)),))
+        self._strangers = None
+
+    def dismiss_stranger(self, host: str) -> bool:
+        """The operator does not want it, now or later; whether it could have been offered until now."""
+        self._strangers = None
+        return self._db.execute(_DISMISS, (host, partition_of(host))).rowcount > 0
+
+    def offer_stranger(self, host: str) -> bool:
+        """The operator takes that back; whether it had been dismissed."""
+        return self._db.execute("UPDATE stranger SET dismissed = 0 WHERE host = ? AND dismissed", (host,)).rowcount > 0
+
+    def _count_strangers(self) -> int:
+        (count,) = self._db.execute("SELECT count(*) FROM stranger").fetchone()
+        return int(count)
+
+    def _unmet(self, links: Sequence[StrangerLink]) -> int:
+        """How many of these hosts have no row yet."""
+        hosts = list(dict.fromkeys(link.host for link in links))
+        sql = "SELECT count(*) FROM stranger WHERE host IN (SELECT value FROM json_each(?))"
+        (met,) = self._db.execute(sql, (json.dumps(hosts),)).fetchone()
+        return len(hosts) - int(met)
+
+    def _thin_out(self) -> None:
+        """Room for a while: doing it for each new row would cost a look at all of them each time."""
+        surplus = self._count_strangers() - MOST_ROWS * 9 // 10
+        self.drop_strangers(host for (host,) in self._db.execute(_LEAST_LINKED, (surplus,)).fetchall())
+
+
+def left_out(sites: Sequence[Site], rules: Iterable[RuleRow]) -> Callable[[str], bool]:
+    """Whether a host is not to be offered: a site has it, running or paused, or the operator blocked its domain.
+
+    >>> known = left_out([Site("https://example.org/")], [RuleRow("block", "", "example.com", 0.0)])
+    >>> known("example.org"), known("www.example.com"), known("badexample.com")
+    (True, True, False)
+    """
+    index = SiteIndex(sites)
+    blocked = frozenset(rule.value for rule in rules if rule.kind == "block")
+    return lambda host: bool(index.of_host(host)) or lies_in(host, blocked)
+
+
+def _bit(page: str) -> int:
+    """The bit of the domain that a page lies in."""
+    return 1 << xxhash.xxh64_intdigest(registrable_domain(origin_of(page).host).encode()) % BITS

@@ -1,0 +1,128 @@
+"""The known URLs of a folder, by what became of them: the rows behind the counts.
+
+There may be millions, and no index leads from a status to its URLs. So they are gone over in the order in which they
+were first seen, a stretch at a time, until there are enough rows for a page or the time for it is up; where it ended is
+where the next page begins.
+"""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, get_args
+
+from vedette.adapters.crawl_store.data_folder import read_state
+from vedette.discover.urls.scope import SiteIndex
+from vedette.model import Refusal, Site
+
+__all__ = ["KINDS", "Kind", "ListedUrl", "UrlList", "UrlPage", "Which", "open_url_list"]
+
+Kind = Literal["all", "kept", "moved", "errors", "failed", "refused", "new"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+STRETCH: Final = 5_000  # URLs
+PATIENCE_S: Final = 1.0
+_REFUSALS = json.dumps([str(refusal) for refusal in Refusal])
+_IS_REFUSAL = "EXISTS (SELECT 1 FROM json_each(:refusals) WHERE substr(why, 1, length(value)) = value)"
+_CONDITIONS: Final[dict[Kind, str]] = {
+    "all": "1",
+    "kept": "status BETWEEN 200 AND 299",
+    "moved": "status BETWEEN 300 AND 399",
+    "errors": "status >= 400 AND (:why = '' OR status = :why)",
+    "failed": f"why IS NOT NULL AND NOT {_IS_REFUSAL} AND (:why = '' OR why = :why)",
+    "refused": f"why IS NOT NULL AND {_IS_REFUSAL} AND substr(why, 1, length(:why)) = :why",
+    "new": "status IS NULL AND why IS NULL",
+}
+_ROWS = (
+    "SELECT url.id, url.url, status, coalesce(title, ''), fetched_s, nullif(due_s, 9e999), coalesce(why, ''), "
+    "at_s FROM url "
+    "LEFT JOIN page ON page.id = url.id LEFT JOIN note ON url_id = url.id "
+    "WHERE url.id > :after AND url.id <= :until AND ({}) "
+    "AND (:part = '' OR instr(url.url, :part) > 0) AND substr(url.url, 1, length(:folder)) = :folder "
+    "AND (:hosts IS NULL OR url.host IN (SELECT value FROM json_each(:hosts))) ORDER BY url.id LIMIT :most"
+)
+
+
+class Which(NamedTuple):
+    """Which URLs are wanted: where a site lies, what became of them and why, and what stands in them.
+
+    ``why`` is a status of ``errors``, the whole reason of ``failed``, the beginning of one of ``refused``.
+    """
+
+    site: Site | None = None
+    kind: Kind = "all"
+    why: str = ""
+    part: str = ""
+
+
+class ListedUrl(NamedTuple):
+    """A known URL: the last answer and when, when next, and why none came or will."""
+
+    id: int
+    url: str
+    status: int | None
+    title: str
+    fetched_s: float | None
+    due_s: float | None
+    why: str
+    noted_s: float | None
+
+
+class UrlPage(NamedTuple):
+    """Some of them. ``after`` is the id of the last one that was looked at, None at the end of all."""
+
+    rows: tuple[ListedUrl, ...]
+    after: int | None
+    looked_at: int
+    known: int
+
+
+class UrlList:
+    """What may be asked of an open state."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def page(self, which: Which, after: int, most: int, patience_s: float = PATIENCE_S) -> UrlPage:
+        """At most so many rows behind an id; fewer, and perhaps none, where they are far between."""
+        (known,) = self._db.execute("SELECT coalesce(max(id), 0) FROM url").fetchone()
+        rows: list[ListedUrl] = []
+        place, end_s = max(after, 0), time.monotonic() + patience_s
+        for found, reached in self._stretches(which, place, known, most):
+            rows += found
+            place = reached
+            if len(rows) >= most or time.monotonic() > end_s:
+                break
+        looked_at = max(place - max(after, 0), 0)
+        return UrlPage(tuple(rows), place if place < known else None, looked_at, known)
+
+    def _stretches(self, which: Which, after: int, known: int, most: int) -> Iterator[tuple[list[ListedUrl], int]]:
+        """The rows of each stretch, and up to which URL it was gone over."""
+        sql = _ROWS.format(_CONDITIONS[which.kind])
+        asked: dict[str, object] = {"why": which.why, "part": which.part, "refusals": _REFUSALS, **self._where(which)}
+        left = most
+        while after < known and left:
+            until = min(after + STRETCH, known)
+            values = asked | {"after": after, "until": until, "most": left}
+            found = [ListedUrl._make(row) for row in self._db.execute(sql, values)]
+            left -= len(found)
+            after = until if left else found[-1].id
+            yield found, after
+
+    def _where(self, which: Which) -> dict[str, object]:
+        """Where a site lies, whatever its patterns say: so that there are as many as its counts tell."""
+        site = which.site
+        if site is None:
+            return {"hosts": None, "folder": ""}
+        index = SiteIndex([site])
+        hosts = [id_ for id_, name in self._db.execute("SELECT id, name FROM host") if index.of_host(name)]
+        folder = site.start.partition("?")[0].rpartition("/")[0] + "/" if site.scope == "prefix" else ""
+        return {"hosts": json.dumps(hosts), "folder": folder}
+
+
+@contextmanager
+def open_url_list(folder: Path) -> Iterator[UrlList]:
+    """The list of a folder that holds a crawl; nothing is written or held."""
+    with read_state(folder) as db:
+        yield UrlList(db)

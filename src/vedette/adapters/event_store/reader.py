@@ -1,0 +1,155 @@
+"""The record of searches, read beside its writer. Where nothing was ever recorded, every answer is empty.
+
+Each question is answered from a connection of its own: the file may be replaced between two of them.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vedette.adapters.event_store.record_folding import unpacked
+from vedette.adapters.event_store.store import HOUR_S, RECORD_FILE, hour_of
+from vedette.adapters.event_store.time_series import SERIES
+from vedette.learn.events import Event, SlateRecord
+
+__all__ = ["QueryCount", "RecordView", "Totals"]
+
+SLATES_AT_ONCE = 500
+COUNTS_AT_ONCE = 10_000
+
+_BY_WORDS = (
+    "SELECT words, query, sum(searches) AS searches, sum(visitors), sum(empty) AS empty, sum(clicks), max(last_s) "
+    "FROM asked WHERE hour_s > ? GROUP BY words "
+)
+_COUNTS = "SELECT hour_s, words, searches FROM asked WHERE (hour_s, words) > (?, ?) ORDER BY hour_s, words LIMIT ?"
+_SPAN = "SELECT min(at_s), max(at_s), count(*) FROM series WHERE name = ? AND at_s >= ?"
+_ALL_POINTS = "SELECT at_s, value FROM series WHERE name = ? AND at_s >= ? ORDER BY at_s"
+_POINTS = (  # of each stretch of time the last one
+    "SELECT max(at_s), value FROM series WHERE name = ?1 AND at_s >= ?2 "
+    "GROUP BY min(cast((at_s - ?2) / ?3 AS INTEGER), ?4 - 1) ORDER BY 1"
+)
+_LATEST = (
+    "SELECT each.value, (SELECT value FROM series WHERE name = each.value ORDER BY at_s DESC LIMIT 1) "
+    "FROM json_each(?) AS each"
+)
+_SLATES = "SELECT number, doubt, line FROM slate WHERE number > ? AND at_s >= ? ORDER BY number LIMIT ?"
+_HOURS = (
+    "SELECT coalesce(sum(searches), 0), coalesce(sum(empty), 0), coalesce(sum(views), 0), coalesce(sum(clicks), 0), "
+    "coalesce(sum(opened), 0) FROM hour WHERE hour_s > ?"
+)
+_DOUBTS = (
+    "SELECT doubt, count(*) FROM slate WHERE at_s >= ?1 AND doubt <> '' GROUP BY doubt UNION ALL "
+    "SELECT doubt, count(*) FROM event WHERE at_s >= ?1 AND doubt <> '' GROUP BY doubt"
+)
+
+
+class QueryCount(NamedTuple):
+    """How often something was asked: its words, how it was last typed, and what came of it.
+
+    ``visitors`` are different ones within each hour, added up. ``empty`` is how many of the searches found nothing.
+    """
+
+    words: str
+    query: str
+    searches: int
+    visitors: int
+    empty: int
+    clicks: int
+    last_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over all queries; ``doubted`` has what was not counted, by reason.
+
+    ``opened`` is how many searches had at least one result opened.
+    """
+
+    searches: int = 0
+    empty: int = 0
+    views: int = 0
+    clicks: int = 0
+    doubted: dict[str, int] = field(default_factory=dict)
+    opened: int = 0
+
+
+class RecordView:
+    """What may be asked of the record of a data folder. Hours count as a whole: ``since_s`` begins with its hour."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def top(self, since_s: float, most: int) -> list[QueryCount]:
+        """What was asked most often."""
+        rows = self._rows(f"{_BY_WORDS} ORDER BY searches DESC, words LIMIT ?", since_s - HOUR_S, most)
+        return [QueryCount(*row) for row in rows]
+
+    def without_result(self, since_s: float, most: int) -> list[QueryCount]:
+        """What found nothing, the most frequent first."""
+        sql = f"{_BY_WORDS} HAVING sum(empty) > 0 ORDER BY empty DESC, words LIMIT ?"
+        return [QueryCount(*row) for row in self._rows(sql, since_s - HOUR_S, most)]
+
+    def counts(self, since_s: float) -> Iterator[tuple[int, str, int]]:
+        """Each hour's searches by words, the oldest hour first."""
+        last: tuple[int, str] = (hour_of(max(since_s, 0.0)) - 1, "")
+        while rows := self._rows(_COUNTS, *last, COUNTS_AT_ONCE):
+            yield from rows
+            last = rows[-1][:2]
+
+    def imported(self) -> list[tuple[str, float, int]]:
+        """Queries from elsewhere: words, when, how often."""
+        return self._rows("SELECT words, at_s, times FROM imported ORDER BY words, at_s")
+
+    def series(self, name: str, since_s: float, most_points: int) -> list[tuple[float, float]]:
+        """A number over time, at most so many points, evenly spread; the newest is always among them."""
+        first, last, points = self._row(_SPAN, name, since_s) or (0.0, 0.0, 0)
+        if points <= most_points:
+            return self._rows(_ALL_POINTS, name, since_s)
+        most = max(most_points, 1)
+        return self._rows(_POINTS, name, first, (last - first) / most, most)
+
+    def latest(self) -> dict[str, float]:
+        """The newest value of each number that was ever noted."""
+        rows = self._rows(_LATEST, json.dumps(list(SERIES)))
+        return {name: value for name, value in rows if value is not None}
+
+    def totals(self, since_s: float) -> Totals:
+        """Sums over all queries."""
+        searches, empty, views, clicks, opened = self._row(_HOURS, since_s - HOUR_S) or (0, 0, 0, 0, 0)
+        doubted: dict[str, int] = {}
+        for doubt, times in self._rows(_DOUBTS, since_s):
+            doubted[doubt] = doubted.get(doubt, 0) + times
+        return Totals(searches, empty, views, clicks, doubted, opened)
+
+    def slate(self, id_: str) -> SlateRecord | None:
+        """A search and what it showed; None where it is not known, or not any more."""
+        row = self._row("SELECT doubt, line FROM slate WHERE id = ?", id_)
+        return _slate(*row) if row else None
+
+    def slates(self, since_s: float) -> Iterator[SlateRecord]:
+        """All of them, in the order in which they were recorded."""
+        last = 0
+        while rows := self._rows(_SLATES, last, since_s, SLATES_AT_ONCE):
+            last = rows[-1][0]
+            yield from filter(None, (_slate(doubt, line) for _, doubt, line in rows))
+
+    def events_of(self, slate: str) -> list[Event]:
+        """What people did with a slate."""
+        sql = "SELECT slate, kind, page, at_s, after_s, visitor, doubt FROM event WHERE slate = ? ORDER BY at_s"
+        return [Event(*row) for row in self._rows(sql, slate)]
+
+    def _rows(self, sql: str, *values: float | str) -> list[Any]:
+        """No read stays open: the writer could not empty its log of changes meanwhile."""
+        with RECORD_FILE.read(self._folder) as db:
+            return db.execute(sql, values).fetchall() if db else []
+
+    def _row(self, sql: str, *values: float | str) -> Any:  # noqa: ANN401 - as many columns as were asked for
+        return next(iter(self._rows(sql, *values)), None)
+
+
+def _slate(doubt: str, line: bytes) -> SlateRecord | None:
+    """The record as it was logged, with what was thought of it since."""
+    record = unpacked(line)
+    return record._replace(doubt=doubt) if record is not None else None

@@ -1,0 +1,289 @@
+"""Title and text of PDF files, read by a process of its own that may crash, hang or eat memory without harm.
+
+Nothing here waits. Documents are handed in, ``fd`` can be read when something has come of one, and ``finished`` says
+what; it also looks after the clock, so it is to be called often, a few times a second while anything is ``pending``.
+The child is started when it is first needed and serves one document at a time. It is killed at the deadline, after so
+many documents (libraries leak) and when there was nothing to do for long. What it sends back is believed as far as it
+keeps to the bounds, and no further: whoever wrote the document may have taken the child over.
+"""
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from vedette.adapters.files import pdf_process as pdf_child
+from vedette.adapters.files.pdf_process import LONGEST_TITLE, REPLY, REQUEST, Verdict
+
+__all__ = ["PdfFailure", "PdfLimits", "PdfReader", "PdfText", "PdfTrouble"]
+
+Key = TypeVar("Key")
+
+# No folder of the caller's is searched for modules, least of all the one that he happens to stand in.
+_COMMAND = (sys.executable, "-P", str(Path(pdf_child.__file__)))
+_PIECE_BYTES = 1 << 18
+_MOST_BYTES_PER_CHARACTER = 4
+
+
+class PdfTrouble(StrEnum):
+    """Why a document has no text."""
+
+    PASSWORD = "the PDF is encrypted and wants a password"  # noqa: S105 - a reason, not a password
+    BROKEN = "the PDF cannot be read"
+    EMPTY = "the PDF has no pages"
+    NO_TEXT = "the PDF has no text, only pictures or nothing"
+    MEMORY = "the PDF takes too much memory"
+    TIMEOUT = "the PDF takes too long"
+    CRASH = "the reader of PDFs broke down over it"
+    BUSY = "too many PDFs wait to be read"
+    UNAVAILABLE = "the reader of PDFs cannot be started"
+
+
+_TROUBLES = {
+    Verdict.PASSWORD: PdfTrouble.PASSWORD,
+    Verdict.BROKEN: PdfTrouble.BROKEN,
+    Verdict.EMPTY: PdfTrouble.EMPTY,
+    Verdict.NO_TEXT: PdfTrouble.NO_TEXT,
+    Verdict.MEMORY: PdfTrouble.MEMORY,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PdfText:
+    """What a document says; ``is_cut`` where it says more than was read, or some of its pages are broken."""
+
+    title: str
+    text: str
+    pages: int
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PdfFailure:
+    """Why a document has no text; a title it may have all the same."""
+
+    reason: PdfTrouble
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PdfLimits:
+    """Bounds on one document, on those that wait, and on the life of a child.
+
+    After ``enough_cpu_s`` no further page is begun and what was read so far counts; at ``most_cpu_s`` or ``wall_s`` the
+    document is given up.
+    """
+
+    wall_s: float = 30.0
+    enough_cpu_s: int = 5
+    most_cpu_s: int = 10
+    memory_bytes: int = 512 * 2**20
+    pages: int = 1_000
+    characters: int = 2 * 2**20
+    waiting: int = 64
+    waiting_bytes: int = 64 * 2**20
+    idle_s: float = 60.0
+    documents: int = 500
+
+
+class _Child:
+    """A process that reads, and what it has said so far about the document that it has."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.line, theirs = socket.socketpair()
+        self.line.setblocking(False)
+        self.served = 0
+        self._said = bytearray()
+        try:
+            with theirs:
+                self.process = _started(command, theirs)
+        except OSError:
+            self.line.close()
+            raise
+
+    def ask(self, data: bytes, limits: PdfLimits) -> None:
+        """Hand over a document, as a file in memory; the reply to the one before has been taken."""
+        self.served += 1
+        self._said.clear()
+        bounds = (limits.pages, limits.characters, limits.enough_cpu_s, limits.most_cpu_s, limits.memory_bytes)
+        with os.fdopen(os.memfd_create("vedette-pdf"), "wb") as file:
+            file.write(data)
+            file.flush()
+            socket.send_fds(self.line, [REQUEST.pack(len(data), *bounds)], [file.fileno()])
+
+    def reply(self, limits: PdfLimits) -> PdfText | PdfFailure | None:
+        """What it made of the document; None where it has not said all yet."""
+        try:
+            while piece := self.line.recv(_PIECE_BYTES):
+                self._said += piece
+                if (found := _reading(self._said, limits)) is not None:
+                    return found
+        except BlockingIOError:
+            return None
+        except OSError:
+            pass  # it broke down with our question unread
+        return PdfFailure(self._cause_of_death())
+
+    def is_at_rest(self) -> bool:
+        """Whether it lives and says nothing; between documents it has nothing to say."""
+        try:
+            self.line.recv(1)
+        except BlockingIOError:
+            return True
+        except OSError:
+            pass
+        return False
+
+    def _cause_of_death(self) -> PdfTrouble:
+        """Known as soon as the kernel has closed its end, or very soon after."""
+        try:
+            code = self.process.wait(0.05)
+        except subprocess.TimeoutExpired:
+            return PdfTrouble.CRASH
+        return PdfTrouble.TIMEOUT if code == -signal.SIGXCPU else PdfTrouble.CRASH
+
+    def kill(self) -> None:
+        """It holds nothing that could be lost; ``process`` remains to be waited for."""
+        self.line.close()
+        self.process.kill()
+
+
+def _started(command: Sequence[str], line: socket.socket) -> subprocess.Popen[bytes]:
+    nowhere = subprocess.DEVNULL
+    return subprocess.Popen(command, stdin=line.fileno(), stdout=nowhere, stderr=nowhere)  # noqa: S603 - our own file
+
+
+def _reading(said: bytearray, limits: PdfLimits) -> PdfText | PdfFailure | None:
+    """A reply as far as it is there; one that breaks the bounds is a breakdown."""
+    if len(said) < REPLY.size:
+        return None
+    verdict, pages, title_bytes, text_bytes = REPLY.unpack_from(said)
+    most_bytes = _MOST_BYTES_PER_CHARACTER * limits.characters
+    if title_bytes > _MOST_BYTES_PER_CHARACTER * LONGEST_TITLE or text_bytes > most_bytes:
+        return PdfFailure(PdfTrouble.CRASH)
+    text_from = REPLY.size + title_bytes
+    text_to = text_from + text_bytes
+    if len(said) != text_to:
+        return None if len(said) < text_to else PdfFailure(PdfTrouble.CRASH)
+    title = said[REPLY.size : text_from].decode("utf-8", "replace")
+    if verdict in {Verdict.TEXT, Verdict.CUT}:
+        text = said[text_from:text_to].decode("utf-8", "replace")
+        return PdfText(title, text, pages, is_cut=verdict == Verdict.CUT)
+    return PdfFailure(_TROUBLES.get(verdict, PdfTrouble.CRASH), title)
+
+
+class PdfReader(Generic[Key]):
+    """Submit documents under keys, and collect what became of them. Every document has exactly one outcome."""
+
+    def __init__(
+        self,
+        limits: PdfLimits = PdfLimits(),  # noqa: B008 - it is frozen
+        command: Sequence[str] = _COMMAND,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._limits = limits
+        self._command = command
+        self._clock = clock
+        self._poll = select.epoll()
+        self._waiting: deque[tuple[Key, bytes]] = deque()
+        self._waiting_bytes = 0
+        self._done: list[tuple[Key, PdfText | PdfFailure]] = []
+        self._child: _Child | None = None
+        self._reading: tuple[Key] | None = None
+        self._since_s = 0.0
+        self._dying: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def fd(self) -> int:
+        """Can be read when ``finished`` may have something to tell; the same for ever, whatever happens to children."""
+        return self._poll.fileno()
+
+    @property
+    def pending(self) -> int:
+        """How many documents have no outcome yet."""
+        return len(self._waiting) + len(self._done) + (self._reading is not None)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another document would be read rather than refused."""
+        return len(self._waiting) < self._limits.waiting and self._waiting_bytes < self._limits.waiting_bytes
+
+    def submit(self, key: Key, data: bytes) -> None:
+        """Take a document in; where too many wait, its outcome is that."""
+        if not self.has_room:
+            self._done.append((key, PdfFailure(PdfTrouble.BUSY)))
+            return
+        self._waiting.append((key, data))
+        self._waiting_bytes += len(data)
+        self._begin()
+
+    def finished(self) -> list[tuple[Key, PdfText | PdfFailure]]:
+        """Whatever came of documents since the last call, in the order in which it came."""
+        self._dying = [process for process in self._dying if process.poll() is None]
+        self._listen()
+        self._begin()
+        done, self._done = self._done, []
+        return done
+
+    def close(self) -> None:
+        """Forget what waits; no process is left, not even a dead one."""
+        self._drop_child()
+        self._waiting.clear()
+        for process in self._dying:
+            process.wait()
+        self._dying.clear()
+        self._poll.close()
+
+    def _listen(self) -> None:
+        if self._child is None:
+            return
+        late_s = self._clock() - self._since_s
+        if self._reading is None:
+            if late_s > self._limits.idle_s or not self._child.is_at_rest():
+                self._drop_child()
+        elif (found := self._child.reply(self._limits)) is not None:
+            self._end(found)
+        elif late_s > self._limits.wall_s:
+            self._end(PdfFailure(PdfTrouble.TIMEOUT))
+
+    def _begin(self) -> None:
+        """Hand the next document over, if nobody reads."""
+        while self._waiting and self._reading is None:
+            key, data = self._waiting.popleft()
+            self._waiting_bytes -= len(data)
+            self._reading, self._since_s = (key,), self._clock()
+            try:
+                self._child = self._child or self._start()
+                self._child.ask(data, self._limits)
+            except OSError:
+                self._end(PdfFailure(PdfTrouble.UNAVAILABLE))
+
+    def _start(self) -> _Child:
+        child = _Child(self._command)
+        self._poll.register(child.line.fileno(), select.EPOLLIN)
+        return child
+
+    def _end(self, found: PdfText | PdfFailure) -> None:
+        """The document that is being read has its outcome; who did not answer in good order does not go on."""
+        assert self._reading is not None, "nothing is being read"
+        self._done.append((self._reading[0], found))
+        self._reading, self._since_s = None, self._clock()
+        broke_down = isinstance(found, PdfFailure) and found.reason not in _TROUBLES.values()
+        if broke_down or (self._child is not None and self._child.served >= self._limits.documents):
+            self._drop_child()
+
+    def _drop_child(self) -> None:
+        if self._child is not None:
+            self._poll.unregister(self._child.line.fileno())
+            self._child.kill()
+            self._dying.append(self._child.process)
+            self._child = None

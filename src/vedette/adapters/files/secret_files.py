@@ -1,0 +1,65 @@
+"""Where the secrets of a site are kept: a variable of the environment, or a file that nobody else can read.
+
+Settings and the data folder only name the place, so both can be shown, copied and backed up. A message names the place
+and the line, never what is written there.
+"""
+
+import os
+import stat
+
+from vedette.errors import ConfigError
+from vedette.fetch.credentials import Secrets, parse_secrets
+
+__all__ = ["read_secrets"]
+
+_MOST_BYTES = 65_536
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def read_secrets(where: str) -> Secrets:
+    """The secrets at ``env:NAME`` or ``file:PATH``; none where no place is named."""
+    if not where:
+        return Secrets()
+    kind, _, place = where.partition(":")
+    if kind not in {"env", "file"} or not place:
+        # What was written may be the secret itself, so it is not repeated.
+        raise ConfigError("secrets are named by their place: write env:NAME or file:PATH")
+    text = _from_environment(place) if kind == "env" else _from_file(place)
+    try:
+        return parse_secrets(text)
+    except ConfigError as error:
+        raise ConfigError(f"secrets in {where}: {error}") from None
+
+
+def _from_environment(name: str) -> str:
+    text = os.environ.get(name)
+    if text is None:
+        raise ConfigError(f"secrets in env:{name}: there is no such variable; set {name} before starting")
+    return text
+
+
+def _from_file(path: str) -> str:
+    try:
+        raw = _bytes_of(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "no such path"
+        raise ConfigError(f"secrets in file:{path}: cannot be read ({reason}); name a file that can") from None
+    if len(raw) > _MOST_BYTES:
+        raise ConfigError(f"secrets in file:{path}: too long; write at most {_MOST_BYTES} bytes")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise ConfigError(f"secrets in file:{path}: is not UTF-8 text; save it as such") from None
+
+
+def _bytes_of(path: str) -> bytes:
+    """The beginning of a file, looked at through the descriptor that is read, so that nobody can swap it between."""
+    # A pipe in the file's place would otherwise be waited for without end.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - it is open already
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise ConfigError(f"secrets in file:{path}: is no ordinary file; name one that is")
+        if found.st_mode & _OTHERS:
+            raise ConfigError(f"secrets in file:{path}: others can read it; type: chmod 600 {path}")
+        return file.read(_MOST_BYTES + 1)

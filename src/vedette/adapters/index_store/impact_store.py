@@ -1,0 +1,199 @@
+"""What first fetches of unseen URLs are expected to bring, as files beside the index: made aside, read by the keeper.
+
+index/expected         a number of four bytes for each URL by its id, NaN where nothing is expected; mapped to memory
+index/expected.places  what is usual in folders and branches, for URLs that are found later, and bounds of front queues
+index/expected.links   what its importance alone says of each URL by its id; nobody decides by it, people may look
+index/expected.json    how it was made, for people
+
+Each is written whole or not at all. A mixture of two makings does no harm: both were true a short time ago. What is
+missing or damaged is as if nobody knew anything.
+"""
+
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from math import isfinite
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.engine.ports import Ids
+from vedette.frontier.impact.estimates import RANKED, bounds_of, fronts_within
+from vedette.frontier.impact.group_means import pooled
+from vedette.frontier.impact.url_features import folders_of
+from vedette.policy import Floats, Ints
+
+__all__ = [
+    "Expected",
+    "Places",
+    "by_links",
+    "forget_expected",
+    "places_of",
+    "read_told",
+    "write_expected",
+    "write_told",
+]
+
+FILE, PLACES, LINKS, TOLD = "expected", "expected.places", "expected.links", "expected.json"
+MOST_PLACES = 200_000
+UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+Narrow = npt.NDArray[np.float32]
+
+
+class Places(NamedTuple):
+    """What is expected on average of URLs in folders and branches, by ascending numbers; of all; bounds of queues."""
+
+    folder: Ints
+    of_folder: Floats
+    branch: Ints
+    of_branch: Floats
+    usual: float
+    bounds: Floats
+
+    def gains(self, urls: Sequence[str]) -> Floats:
+        """What is usual in the folder of each URL, else in its branch, else everywhere."""
+        folder, branch = folders_of(urls)
+        by_branch = _looked_up(self.branch, self.of_branch, branch, np.full(len(urls), self.usual))
+        return _looked_up(self.folder, self.of_folder, folder, by_branch)
+
+
+def _looked_up(keys: Ints, values: Floats, wanted: Ints, otherwise: Floats) -> Floats:
+    if not len(keys):
+        return otherwise
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[at] == wanted, values[at], otherwise)
+
+
+def places_of(folder: Ints, branch: Ints, gains: Floats, unseen: Floats) -> Places:
+    """The means of these; few say little, so each leans on all. ``unseen`` are the gains of those that wait."""
+    usual = float(gains.mean()) if len(gains) else 0.0
+    return Places(*_means(folder, gains), *_means(branch, gains), usual, bounds_of(unseen))
+
+
+def _means(number: Ints, gains: Floats) -> tuple[Ints, Floats]:
+    """Of the places with the most URLs."""
+    means = pooled(number, gains)
+    key = means.key[np.sort(np.argsort(-means.times, kind="stable")[:MOST_PLACES])]
+    return key, means.of(key)
+
+
+class Expected:
+    """The latest making, for the keeper: a ``ring.foresight.Foresight``. ``refresh`` looks whether there is another."""
+
+    def __init__(self, index: Path) -> None:
+        self._index = index
+        self._written_ns = 0
+        self._gains: Narrow = np.zeros(0, np.float32)
+        self._places: Places | None = None
+        self.turn = 0
+        self.refresh()
+
+    def refresh(self) -> bool:
+        """See what was written since; whether there was anything."""
+        written_ns = _written_ns(self._index / FILE)
+        if written_ns == self._written_ns:
+            return False
+        self._written_ns = written_ns
+        self._gains, self._places = _read_gains(self._index / FILE), _read_places(self._index / PLACES)
+        self.turn = self.turn + 1 if len(self._gains) else 0
+        return True
+
+    def known(self, ids: Ids) -> Floats:
+        """What was worked out of each; NaN where nothing was."""
+        gains = np.full(len(ids), np.nan)
+        inside = np.flatnonzero(ids < len(self._gains))
+        gains[inside] = self._gains[ids[inside]]
+        gains[~(np.isfinite(gains) & (gains >= 0))] = np.nan
+        return gains
+
+    def gains(self, ids: Ids, urls: Sequence[str]) -> Floats:
+        """The same, and what is usual where a URL lies of which nothing was worked out."""
+        gains = self.known(ids)
+        rest = np.flatnonzero(np.isnan(gains))
+        if len(rest) and self._places is not None:
+            gains[rest] = self._places.gains([urls[place] for place in rest.tolist()])
+        return gains
+
+    def fronts(self, gains: Floats) -> Ints:
+        """By the bounds of the latest making."""
+        bounds = np.full(len(RANKED), np.inf) if self._places is None else self._places.bounds
+        return fronts_within(gains, bounds)
+
+
+def write_expected(index: Path, gains: Narrow, places: Places, links: Narrow | None = None) -> None:
+    """Keep all; what tells of the making (the array of gains) comes last."""
+    if links is not None:
+        draft = index / f"{LINKS}.new"
+        with draft.open("wb") as file:
+            np.save(file, links)
+        draft.replace(index / LINKS)
+    draft = index / f"{PLACES}.new"
+    with draft.open("wb") as file:
+        np.savez(
+            file,
+            folder=places.folder,
+            of_folder=places.of_folder,
+            branch=places.branch,
+            of_branch=places.of_branch,
+            usual=np.array(places.usual),
+            bounds=places.bounds,
+        )
+    draft.replace(index / PLACES)
+    draft = index / f"{FILE}.new"
+    with draft.open("wb") as file:
+        np.save(file, gains)
+    draft.replace(index / FILE)
+
+
+def write_told(index: Path, told: Mapping[str, object]) -> None:
+    """Keep how it was made."""
+    draft = index / f"{TOLD}.new"
+    draft.write_text(json.dumps(told), "utf-8")
+    draft.replace(index / TOLD)
+
+
+def read_told(index: Path) -> dict[str, Any] | None:
+    """How the latest was made; None where that cannot be read."""
+    with suppress(OSError, ValueError):
+        told = json.loads((index / TOLD).read_text("utf-8"))
+        return told if isinstance(told, dict) else None
+    return None
+
+
+def by_links(index: Path, id_: int) -> float | None:
+    """What is expected of a URL by its importance alone; None where that was not worked out."""
+    values = _read_gains(index / LINKS)
+    return float(values[id_]) if id_ < len(values) and isfinite(values[id_]) else None
+
+
+def forget_expected(index: Path) -> None:
+    """Nothing is expected any more."""
+    for name in (FILE, PLACES, LINKS):
+        (index / name).unlink(missing_ok=True)
+
+
+def _written_ns(path: Path) -> int:
+    with suppress(OSError):
+        about = path.stat()
+        return about.st_mtime_ns ^ about.st_ino
+    return 0
+
+
+def _read_gains(path: Path) -> Narrow:
+    with suppress(*UNREADABLE):
+        mapped = np.lib.format.open_memmap(path, mode="r")
+        if mapped.dtype == np.float32 and mapped.ndim == 1:
+            return np.asarray(mapped.view(np.ndarray))
+    return np.zeros(0, np.float32)
+
+
+def _read_places(path: Path) -> Places | None:
+    with suppress(*UNREADABLE), path.open("rb") as file, np.load(file) as kept:
+        folder, of_folder, branch, of_branch = (kept[name] for name in Places._fields[:4])
+        places = Places(folder, of_folder, branch, of_branch, float(kept["usual"]), kept["bounds"])
+        is_sound = len(folder) == len(of_folder) and len(branch) == len(of_branch) and isfinite(places.usual)
+        return places if is_sound and places.bounds.shape == RANKED.shape else None
+    return None

@@ -1,0 +1,301 @@
+"""What stands beside the index, by page id: a row of numbers for each page, its text, its words, and its links.
+
+pages    one row per page id, mapped to memory
+text     what pages say, packed (``index.stored``), one behind the other
+terms    the words of pages as numbers, for ordering results
+links    the fingerprints of the URLs that pages link to
+names    what the rows' small numbers stand for: languages, kinds, private sites
+rank     how important each page and its host are, made in the background
+
+One process writes, any number read meanwhile. What is written anew is appended, and the row points to it from then on;
+a row is written last, so it never points to what is not there. What nobody points to any more is left out when the
+next generation is built.
+"""
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.engine.search.ports import Signals
+from vedette.index.query.retrieval import TEXT_FIELDS, Forward
+from vedette.index.stored_text import Stored, unpack
+from vedette.policy import Floats, Ints
+
+__all__ = ["INDEXED", "PageFacts", "PageTable", "TableWriter", "write_rank"]
+
+ROW = np.dtype(
+    [
+        ("flags", "<u4"),
+        ("host", "<u4"),
+        ("group", "<u4"),
+        ("words", "<u4"),
+        ("print", "<i8"),  # of the URL
+        ("date_s", "<f8"),  # what the page says of its date; NaN where it says nothing
+        ("born_s", "<f8"),
+        ("fetched_s", "<f8"),
+        ("text_at", "<u8"),
+        ("terms_at", "<u8"),
+        ("links_at", "<u8"),
+        ("text_bytes", "<u4"),
+        ("links", "<u4"),
+        ("lengths", "<u2", (len(TEXT_FIELDS),)),
+        ("access", "<u2"),
+        ("language", "<u2"),
+        ("kind", "<u2"),
+        ("depth", "<u2"),
+        ("spam", "<f4"),
+    ]
+)
+INDEXED = 1
+NEUTRAL = 0.5
+GROWTH_ROWS = 1 << 14
+FILES = ("text", "terms", "links")
+Rows = npt.NDArray[np.void]
+
+
+class PageFacts(NamedTuple):
+    """What a row says of a page beside where its text and words are."""
+
+    host: int
+    group: int
+    words: int
+    print: int
+    date_s: float
+    born_s: float
+    fetched_s: float
+    depth: int
+    spam: float
+    access: str
+    language: str
+    kind: str
+
+
+class PageTable:
+    """The files of one generation, for reading."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._names: list[str] = []
+        self._rank: npt.NDArray[np.float32] = np.zeros((2, 0), np.float32)
+        self._rank_ns = 0
+        self._maps: dict[str, npt.NDArray[np.uint8]] = {}
+        self.rows: Rows = np.zeros(0, ROW)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """See what was added since."""
+        path = self.folder / "pages"
+        count = path.stat().st_size // ROW.itemsize if path.exists() else 0
+        if count != len(self.rows):
+            self.rows = _plain(np.memmap(path, ROW, "r", shape=(count,))) if count else np.zeros(0, ROW)
+        self._read_rank()
+
+    @property
+    def indexed(self) -> Ints:
+        """The ids of all pages that are in the index."""
+        return np.flatnonzero(self.rows["flags"] & INDEXED)
+
+    def at(self, ids: Ints) -> Rows:
+        """Their rows; one that is beyond the end is empty."""
+        known = ids < len(self.rows)
+        if known.all():
+            return self.rows[ids]
+        found = np.zeros(len(ids), ROW)
+        found[known] = self.rows[ids[known]]
+        return found
+
+    def is_indexed(self, id_: int) -> bool:
+        """Whether a page is in the index."""
+        return id_ < len(self.rows) and bool(self.rows[id_]["flags"] & INDEXED)
+
+    def name(self, number: int) -> str:
+        """What a small number of a row stands for."""
+        if number >= len(self._names):
+            self._read_names()
+        return self._names[number] if number < len(self._names) else ""
+
+    def forward(self, ids: Ints) -> Forward:
+        """The words of pages."""
+        rows = self.at(ids)
+        lengths = rows["lengths"].astype(np.int64)
+        starts, sizes = rows["terms_at"].astype(np.int64), lengths.sum(axis=1) * 4
+        whole = self._mapped("terms", int((starts + sizes).max(initial=0)))
+        pieces = [whole[start : start + size] for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)]
+        found = np.concatenate(pieces) if pieces else np.zeros(0, np.uint8)
+        if len(found) != sizes.sum():  # the file is shorter than rows say: after a crash of the machine
+            return Forward(np.zeros(0, np.uint32), np.zeros_like(lengths))
+        return Forward(found.view("<u4"), lengths)
+
+    def signals(self, ids: Ints) -> Signals:
+        """What else is known of pages."""
+        rows = self.at(ids)
+        return Signals(
+            rows["host"].astype(np.int64),
+            rows["group"].astype(np.int64),
+            rows["date_s"].astype(np.float64),
+            rows["born_s"].astype(np.float64),
+            rows["fetched_s"].astype(np.float64),
+            rows["depth"].astype(np.int64),
+            rows["words"].astype(np.int64),
+            rows["spam"].astype(np.float64),
+            *self._ranks(ids),
+            np.full(len(ids), NEUTRAL),
+        )
+
+    def access(self, ids: Ints) -> list[str]:
+        """What a reader must be allowed to see each page with."""
+        return [self.name(number) for number in self.at(ids)["access"].tolist()]
+
+    def stored(self, id_: int) -> Stored | None:
+        """The text of a page; None where there is none, or it is damaged."""
+        blob = self.blob(id_)
+        return unpack(blob) if blob else None
+
+    def blob(self, id_: int) -> bytes:
+        """The same, packed."""
+        if id_ >= len(self.rows):
+            return b""
+        row = self.rows[id_]
+        start, size = int(row["text_at"]), int(row["text_bytes"])
+        return bytes(self._mapped("text", start + size)[start : start + size])
+
+    def links(self, id_: int) -> Ints:
+        """The fingerprints of the URLs that a page links to."""
+        row = self.rows[id_]
+        start, size = int(row["links_at"]), 8 * int(row["links"])
+        piece = self._mapped("links", start + size)[start : start + size]
+        return piece.view("<i8") if len(piece) == size else np.zeros(0, np.int64)
+
+    def unused_share(self) -> float:
+        """How much of the text nobody points to any more."""
+        size = (self.folder / "text").stat().st_size if (self.folder / "text").exists() else 0
+        return 1.0 - float(self.rows["text_bytes"].sum()) / size if size else 0.0
+
+    def _mapped(self, name: str, reach: int) -> npt.NDArray[np.uint8]:
+        """A file, mapped; anew where it has grown beyond what was mapped."""
+        mapped = self._maps.get(name)
+        if mapped is None or len(mapped) < reach:
+            path = self.folder / name
+            size = path.stat().st_size if path.exists() else 0
+            mapped = self._maps[name] = _plain(np.memmap(path, np.uint8, "r")) if size else np.zeros(0, np.uint8)
+        return mapped
+
+    def _ranks(self, ids: Ints) -> tuple[Floats, Floats]:
+        ranks = np.full((2, len(ids)), NEUTRAL)
+        known = ids < self._rank.shape[1]
+        ranks[:, known] = self._rank[:, ids[known]]
+        return ranks[0], ranks[1]
+
+    def _read_names(self) -> None:
+        with suppress(FileNotFoundError, ValueError):
+            self._names = json.loads((self.folder / "names").read_text("utf-8"))
+
+    def _read_rank(self) -> None:
+        path = self.folder / "rank"
+        with suppress(FileNotFoundError, ValueError):
+            written_ns = path.stat().st_mtime_ns
+            if written_ns != self._rank_ns:
+                self._rank, self._rank_ns = np.load(path), written_ns
+
+
+def _plain(mapped: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same memory as an array like any other: a piece of it costs a third of what a piece of a memmap does."""
+    return mapped.view(np.ndarray)
+
+
+class TableWriter(PageTable):
+    """The same files, for their one writer."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._read_names()
+        self._numbers = {name: number for number, name in enumerate(self._names)}
+        self._files = {name: (folder / name).open("ab", buffering=0) for name in FILES}
+        self._sizes = {name: os.fstat(file.fileno()).st_size for name, file in self._files.items()}
+        if len(self.rows):
+            self.rows = np.memmap(folder / "pages", ROW, "r+")
+
+    def put(
+        self,
+        id_: int,
+        facts: PageFacts,
+        blob: bytes,
+        words: tuple[npt.NDArray[np.uint32], tuple[int, ...]],
+        links: Ints | None,
+    ) -> None:
+        """A page that is in the index from the next commit on; its links stay as they are where none are given."""
+        row = self._row(id_)
+        text_at, terms_at = self._append("text", blob), self._append("terms", words[0].astype("<u4").tobytes())
+        if links is not None:
+            row["links_at"], row["links"] = self._append("links", links.astype("<i8").tobytes()), len(links)
+        row["text_at"], row["text_bytes"], row["terms_at"], row["lengths"] = text_at, len(blob), terms_at, words[1]
+        self.update(id_, facts)
+        row["flags"] = INDEXED
+
+    def put_words(self, id_: int, words: tuple[npt.NDArray[np.uint32], tuple[int, ...]]) -> None:
+        """Other words for a page whose text is the same: what others call it has changed."""
+        row = self._row(id_)
+        row["terms_at"], row["lengths"] = self._append("terms", words[0].astype("<u4").tobytes()), words[1]
+
+    def update(self, id_: int, facts: PageFacts) -> None:
+        """What else is known of a page."""
+        row: Any = self._row(id_)
+        for name in ("host", "group", "words", "print", "date_s", "born_s", "fetched_s", "spam"):
+            row[name] = getattr(facts, name)
+        row["depth"] = min(facts.depth, 65535)
+        for name in ("access", "language", "kind"):
+            row[name] = self._number(getattr(facts, name))
+
+    def drop(self, id_: int) -> None:
+        """A page that leaves the index; its links stay, for what they say of others."""
+        if id_ < len(self.rows):
+            row = self._row(id_)
+            row["flags"] = row["text_bytes"] = 0
+
+    def flush(self) -> None:
+        """What was written is on its way to the disk."""
+        if isinstance(self.rows, np.memmap):
+            self.rows.flush()
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.flush()
+        for file in self._files.values():
+            file.close()
+
+    def _row(self, id_: int) -> Any:  # noqa: ANN401 - a row of a structured array has no type of its own
+        if id_ >= len(self.rows):
+            count = (id_ // GROWTH_ROWS + 1) * GROWTH_ROWS
+            self.flush()
+            with (self.folder / "pages").open("ab") as file:
+                file.truncate(count * ROW.itemsize)
+            self.rows = np.memmap(self.folder / "pages", ROW, "r+", shape=(count,))
+        return self.rows[id_]
+
+    def _append(self, name: str, data: bytes) -> int:
+        at = self._sizes[name]
+        self._files[name].write(data)
+        self._sizes[name] = at + len(data)
+        return at
+
+    def _number(self, name: str) -> int:
+        if name not in self._numbers:
+            self._numbers[name] = len(self._names)
+            self._names.append(name)
+            draft = self.folder / "names.new"
+            draft.write_text(json.dumps(self._names), "utf-8")
+            draft.replace(self.folder / "names")
+        return self._numbers[name]
+
+
+def write_rank(folder: Path, pages: npt.NDArray[np.float32], hosts: npt.NDArray[np.float32]) -> None:
+    """In one step, so that whoever reads has the old or the new."""
+    draft = folder / "rank.new"
+    with draft.open("wb") as file:
+        np.save(file, np.stack([pages, hosts]).astype(np.float32))
+    draft.replace(folder / "rank")

@@ -1,0 +1,283 @@
+"""The index of words, kept by tantivy: one process writes it, any number of processes read it.
+
+No text is stored here and none is parsed: text comes in words already (``vedette.text``), with spaces between; what
+is asked for comes as a tree of values (``index.retrieval``). An index is derived data. One that cannot be read, or was
+made with other fields, is made anew; the messages say how.
+
+What tantivy does that its user must know, and what is done about it here:
+
+- One bad document fails a commit and takes its whole batch along; the commit after that reports success and loses its
+  documents too. So the writer remembers the batch, checks what it can beforehand, rolls back and tries again in halves.
+- Deleting by the term of an unsigned field deletes nothing, and says nothing. So pages are deleted by query.
+- A limit of no or very many hits, and a phrase of one word, end in a panic that ``except Exception`` lets through. So
+  neither is ever asked for.
+- Analyzers belong to an open index, not to its files. So they are registered each time one is opened.
+- A page that is replaced or removed counts in document frequencies until its segment is merged, which happens by
+  itself. ``IndexReader.deleted_share`` says how much of that there is.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from os import stat_result
+from pathlib import Path
+
+import numpy as np
+import tantivy
+
+from vedette.adapters.index_store.tantivy_query import (
+    ANALYZER,
+    LARGEST_ID,
+    SCHEMA,
+    WORD_FIELDS,
+    check_field,
+    is_utf8,
+    query_of,
+)
+from vedette.errors import StoreBusy, StoreCorrupt, StoreError
+from vedette.index.query.retrieval import EXACT_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, Hits, Node
+
+__all__ = ["IndexReader", "IndexWriter", "open_reader", "open_writer"]
+
+HEAP_BYTES = 64_000_000
+LONGEST_WORD_BYTES = 256  # of what is indexed; words are cut well below it before they come here
+
+_META = "meta.json"
+_FIELDS = frozenset((*TEXT_FIELDS, *EXACT_FIELDS, *NUMBER_FIELDS))
+
+
+# --- Writing ---
+
+
+def open_writer(folder: Path, heap_bytes: int = HEAP_BYTES) -> "IndexWriter":
+    """Write to the index in a folder; where there is none, one is begun. Only one writer at a time gets it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return IndexWriter(folder, _opened(folder).writer(heap_bytes, num_threads=1))
+    except (ValueError, OSError) as error:
+        raise _in_words(folder, error) from error
+
+
+class IndexWriter:
+    """Puts pages in and takes them out. Readers see nothing of it before ``commit``, and then all at once.
+
+    What was not committed is remembered, so that no page pays for another one's failure.
+    """
+
+    def __init__(self, folder: Path, writer: tantivy.IndexWriter) -> None:
+        self._folder = folder
+        self._writer = writer
+        self._batch: dict[int, tantivy.Document | None] = {}
+        self._stumbled = False
+
+    def put(self, document: Mapping[str, object]) -> None:
+        """Add a page, in the place of the one that had its id. A field that does not exist is a bug: ``ValueError``."""
+        if not document.keys() <= _FIELDS:
+            raise ValueError(f"no such field: {', '.join(sorted(document.keys() - _FIELDS))}")
+        self._hand_on(_id(document.get("id")), self._made(document))
+
+    def remove(self, page_id: int) -> None:
+        """Take a page out; one that is not there is no error."""
+        self._hand_on(_id(page_id), None)
+
+    def commit(self) -> tuple[int, ...]:
+        """Let all since the last commit be durable and findable; the ids of pages that the index cannot take.
+
+        Of these it keeps the versions that it had. Where the disk is at fault it raises ``StoreError``; the batch is
+        kept, and the next commit tries again.
+        """
+        left_out = () if self._settled() else self._salvaged(tuple(self._batch))
+        self._batch.clear()
+        return left_out
+
+    def close(self) -> None:
+        """Give the index free for another writer, when running merges have ended. What is not committed is lost."""
+        try:
+            self._writer.wait_merging_threads()
+        except (ValueError, OSError) as error:
+            raise _in_words(self._folder, error) from error
+
+    def _made(self, document: Mapping[str, object]) -> tantivy.Document:
+        """Checked against the schema: what it refuses would only fail at the commit, and then everything."""
+        return tantivy.Document.from_dict(dict(document), SCHEMA)
+
+    def _hand_on(self, page_id: int, made: tantivy.Document | None) -> None:
+        self._batch[page_id] = made
+        if self._stumbled:
+            return
+        try:
+            self._writer.delete_documents_by_query(tantivy.Query.term_query(SCHEMA, "id", page_id))
+            if made is not None:
+                self._writer.add_document(made)
+        except ValueError:  # an earlier page broke the indexing thread; the commit will mend it
+            self._stumbled = True
+
+    def _settled(self) -> bool:
+        """Commit what was handed on, and say whether it worked. A fault of the disk is raised."""
+        if self._stumbled:  # a commit now would report success and lose pages
+            return False
+        try:
+            self._writer.commit()
+        except ValueError as error:
+            self._stumbled = True
+            if _is_of_disk(error):
+                raise _in_words(self._folder, error) from error
+        return not self._stumbled
+
+    def _salvaged(self, ids: tuple[int, ...]) -> tuple[int, ...]:
+        """Commit these pages of the batch, and where that fails each half of them; the ids of those that failed alone.
+
+        With one bad page among a thousand that is twenty commits.
+        """
+        self._rolled_back()
+        for page_id in ids:
+            self._hand_on(page_id, self._batch[page_id])
+        if self._settled():
+            return ()
+        if len(ids) <= 1:
+            self._rolled_back()
+            return ids
+        half = len(ids) // 2
+        return self._salvaged(ids[:half]) + self._salvaged(ids[half:])
+
+    def _rolled_back(self) -> None:
+        """Back to the last commit. Only this heals a writer after a failure."""
+        try:
+            self._writer.rollback()
+        except ValueError as error:
+            raise _in_words(self._folder, error) from error
+        self._stumbled = False
+
+
+def _id(given: object) -> int:
+    if not isinstance(given, int) or not 0 <= given <= LARGEST_ID:
+        raise ValueError(f"no id of a page: {given!r}")
+    return given
+
+
+# --- Reading ---
+
+
+def open_reader(folder: Path) -> "IndexReader":
+    """Read the index in a folder, as of now."""
+    try:
+        if not (folder / _META).exists():
+            raise StoreError(f"There is no index in {folder}. To make one: vedette reindex")
+        return IndexReader(folder, _opened(folder))
+    except (ValueError, OSError) as error:
+        raise _in_words(folder, error) from error
+
+
+class IndexReader:
+    """The index as it was at the last ``refresh``, whatever is written meanwhile; an ``index.retrieval.Finder``."""
+
+    def __init__(self, folder: Path, index: tantivy.Index) -> None:
+        self._folder = folder
+        self._index = index
+        index.config_reader("manual")
+        self._look()
+
+    def refresh(self) -> bool:
+        """Look at what was committed meanwhile, by whichever process; whether there was anything."""
+        try:
+            is_new = _version(self._folder) != self._version
+            if is_new:
+                self._look()
+        except (ValueError, OSError) as error:
+            raise _in_words(self._folder, error) from error
+        return is_new
+
+    def find(self, node: Node, most: int, *, count: bool = False) -> Hits:
+        """The best pages by the index's own scores; equally good ones in no particular order."""
+        query = query_of(node)
+        limit = min(most, len(self))
+        if limit <= 0 and not (count and len(self)):
+            return _hits([], [], 0 if count else -1)
+        found = self._searcher.search(query, max(1, limit), count)
+        total = found.count if count else -1  # type: ignore[attr-defined]  # left out of the library's stub
+        return self._named(found.hits[: max(0, limit)], total)
+
+    def newest(self, node: Node, most: int) -> Hits:
+        """The pages with the latest dates, the latest first; those without a date last. Scores are 0."""
+        query = query_of(node)
+        limit = min(most, len(self))
+        if limit <= 0:
+            return _hits([], [])
+        found = self._searcher.search(query, limit, count=False, order_by_field="date")
+        return self._named([(0.0, address) for _, address in found.hits], -1)
+
+    def __len__(self) -> int:
+        return self._searcher.num_docs
+
+    def terms(self, field: str, prefix: str, most: int, only: Node | None = None) -> list[tuple[str, int]]:
+        """Words or values of a field that begin so, those of most pages first, and of how many pages each is.
+
+        With ``only``, of these pages alone: then every word is held against them, which takes its time.
+        """
+        check_field(field, WORD_FIELDS)
+        if most <= 0 or not is_utf8(prefix):
+            return []
+        filter_ = None if only is None else query_of(only)
+        return self._searcher.terms_with_prefix(field, prefix, filter_query=filter_, limit=most)
+
+    def df(self, field: str, word: str) -> int:
+        """How many pages have this word or value in this field, those included that were taken out but not merged."""
+        check_field(field, WORD_FIELDS)
+        return self._searcher.doc_freq(field, word) if is_utf8(word) else 0
+
+    def deleted_share(self) -> float:
+        """How much of the index is pages that were taken out or replaced, and still count in ``df`` and in scores."""
+        try:
+            segments = json.loads((self._folder / _META).read_bytes())["segments"]
+        except (ValueError, OSError) as error:
+            raise _in_words(self._folder, error) from error
+        deleted = sum((segment["deletes"] or {}).get("num_deleted_docs", 0) for segment in segments)
+        return float(deleted / max(1, sum(segment["max_doc"] for segment in segments)))
+
+    def _look(self) -> None:
+        # The version first: what is committed between the two is then seen now and looked for once more.
+        self._version = _version(self._folder)
+        self._index.reload()
+        self._searcher = self._index.searcher()
+
+    def _named(self, found: "list[tuple[float, tantivy.DocAddress]]", total: int) -> Hits:
+        ids = self._searcher.fast_field_values("id", [address for _, address in found])
+        return _hits(ids, [score for score, _ in found], total)
+
+
+def _hits(ids: Iterable[object], scores: Iterable[float], total: int = -1) -> Hits:
+    return Hits(np.array(ids, np.int64), np.array(scores, np.float64), total)
+
+
+# --- Files and faults ---
+
+
+def _opened(folder: Path) -> tantivy.Index:
+    index = tantivy.Index(SCHEMA, str(folder))
+    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    index.register_tokenizer(ANALYZER, words.filter(tantivy.Filter.remove_long(LONGEST_WORD_BYTES)).build())
+    return index
+
+
+def _version(folder: Path) -> tuple[int, int, int]:
+    """What changes whenever something is committed or merged: each time the file is replaced by another."""
+    about: stat_result = (folder / _META).stat()
+    return about.st_ino, about.st_mtime_ns, about.st_size
+
+
+def _is_of_disk(error: Exception) -> bool:
+    """Whether the system refused something, as opposed to what is wrong with files or documents themselves."""
+    return isinstance(error, OSError) or "os error" in str(error) or "Os {" in str(error)
+
+
+def _in_words(folder: Path, error: Exception) -> StoreError:
+    """What went wrong, and what to do, in one line. tantivy's errors differ only in what they say."""
+    said = " ".join(str(error).split())[:200]
+    if "LockBusy" in said:
+        return StoreBusy(f"Another process writes the index in {folder}. Wait for it, or end it.")
+    if "schema does not match" in said:
+        return StoreCorrupt(
+            f"The index in {folder} has other fields than this Vedette. To make it anew: vedette reindex"
+        )
+    if _is_of_disk(error):
+        return StoreError(f"The index in {folder} cannot be read or written. Look at its disk and permissions: {said}")
+    return StoreCorrupt(f"The index in {folder} is damaged. To make it anew: vedette reindex ({said})")

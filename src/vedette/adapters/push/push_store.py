@@ -1,0 +1,324 @@
+"""What is kept of push: subscriptions, signals that wait to be judged, the credit of their sources, keys that ping.
+
+Its tables stand in the state beside the others and are made where they are missing, so no folder needs another format.
+Nothing is committed here; see ``book``. Times named ``wall_s`` are the wall's: hubs know no other.
+"""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from math import inf
+from typing import Literal, NamedTuple
+
+from vedette.adapters.archive.warc_writer import Place
+from vedette.discover.push.credit import FIRST, Credit
+
+__all__ = [
+    "CreditRow",
+    "FeedRow",
+    "Ignored",
+    "KeyRow",
+    "KeyStanding",
+    "PushBook",
+    "Seen",
+    "SignalRow",
+    "Standing",
+    "Subscription",
+    "create_push",
+]
+
+Standing = Literal["wanted", "asked", "active", "denied", "ended"]
+KeyStanding = Literal["asked", "good", "bad"]
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS push_subscription (
+  topic TEXT PRIMARY KEY,          -- the feed, by the address that it gives as its own
+  hub TEXT NOT NULL,
+  feed TEXT NOT NULL,              -- by which address it is known here
+  token TEXT NOT NULL UNIQUE,      -- the last part of the address that the hub calls; nobody can guess it
+  secret TEXT NOT NULL,            -- with which the hub signs
+  standing TEXT NOT NULL,          -- wanted, asked, active, denied, ended
+  asked INTEGER NOT NULL,          -- whether an answer of the hub is waited for
+  tries INTEGER NOT NULL,          -- in vain, in a row
+  next_wall_s REAL NOT NULL,       -- when the hub is asked next
+  lease_wall_s REAL NOT NULL,      -- until when it promised to push
+  heard_wall_s REAL,               -- when it last pushed something that was believed
+  why TEXT NOT NULL                -- what went wrong last
+) STRICT;
+CREATE INDEX IF NOT EXISTS push_next ON push_subscription (next_wall_s);
+CREATE TABLE IF NOT EXISTS push_signal (
+  url_id INTEGER PRIMARY KEY,
+  source TEXT NOT NULL,
+  at_s REAL NOT NULL,              -- when it was said that the page is new or has changed
+  wake_s REAL NOT NULL,            -- when it is fetched for that; infinity where it is not, or was woken
+  is_new INTEGER NOT NULL          -- whether nobody here knew the URL before
+) STRICT;
+CREATE INDEX IF NOT EXISTS push_wake ON push_signal (wake_s);
+CREATE INDEX IF NOT EXISTS push_source ON push_signal (source);
+CREATE TABLE IF NOT EXISTS push_credit (
+  source TEXT PRIMARY KEY,
+  came_true REAL NOT NULL,
+  did_not REAL NOT NULL,
+  signals INTEGER NOT NULL,        -- that were ever taken
+  heard_s REAL NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS push_ignored (
+  source TEXT NOT NULL,
+  why TEXT NOT NULL,
+  times INTEGER NOT NULL,
+  last_s REAL NOT NULL,
+  PRIMARY KEY (source, why)
+) STRICT;
+CREATE TABLE IF NOT EXISTS push_key (
+  url TEXT NOT NULL,               -- of the key file
+  key TEXT NOT NULL,
+  host TEXT NOT NULL,
+  standing TEXT NOT NULL,          -- asked, good, bad
+  asked_s REAL NOT NULL,
+  PRIMARY KEY (url, key)
+) STRICT;
+CREATE INDEX IF NOT EXISTS push_key_host ON push_key (host);
+CREATE INDEX IF NOT EXISTS page_feeds ON page (id) WHERE kind = 'feed';
+"""
+_FEEDS = (
+    "SELECT page.id, url.url, digest, content_type, file, offset, length FROM page JOIN url ON url.id = page.id "
+    "WHERE kind = 'feed' AND page.id > ? ORDER BY page.id LIMIT ?"
+)
+_JUDGEABLE = (
+    "SELECT url_id, source, at_s, fetched_s, changed_s, status, is_new FROM push_signal JOIN page ON page.id = url_id "
+    "WHERE fetched_s > at_s ORDER BY url_id LIMIT ?"
+)
+_IGNORE = (
+    "INSERT INTO push_ignored VALUES (?, ?, ?, ?) ON CONFLICT (source, why) DO UPDATE "
+    "SET times = times + excluded.times, last_s = excluded.last_s"
+)
+_KEEP_CREDIT = (
+    "INSERT INTO push_credit VALUES (?, ?, ?, ?, ?) ON CONFLICT (source) DO UPDATE SET came_true = excluded.came_true, "
+    "did_not = excluded.did_not, signals = signals + excluded.signals, heard_s = max(heard_s, excluded.heard_s)"
+)
+
+
+class Subscription(NamedTuple):
+    """A feed that a hub pushes, or is to push."""
+
+    topic: str
+    hub: str
+    feed: str
+    token: str
+    secret: str
+    standing: Standing = "wanted"
+    asked: bool = False
+    tries: int = 0
+    next_wall_s: float = 0.0
+    lease_wall_s: float = 0.0
+    heard_wall_s: float | None = None
+    why: str = ""
+
+
+class SignalRow(NamedTuple):
+    """A URL that a source says is new or has changed, and when it is fetched for that."""
+
+    url_id: int
+    source: str
+    at_s: float
+    wake_s: float = inf
+    is_new: bool = False
+
+
+class Seen(NamedTuple):
+    """A signalled page that was fetched since; ``changed_s`` is when a fetch last found it changed."""
+
+    url_id: int
+    source: str
+    at_s: float
+    fetched_s: float
+    changed_s: float
+    status: int
+    is_new: bool
+
+
+class CreditRow(NamedTuple):
+    """A source of signals, what is believed of it, and how much it said."""
+
+    source: str
+    credit: Credit
+    signals: int
+    heard_s: float
+
+
+class Ignored(NamedTuple):
+    """What was not believed of a source, and how often."""
+
+    source: str
+    why: str
+    times: int
+    last_s: float
+
+
+class KeyRow(NamedTuple):
+    """A key that somebody showed for a host: whether its file says the same."""
+
+    url: str
+    key: str
+    host: str
+    standing: KeyStanding
+    asked_s: float
+
+
+class FeedRow(NamedTuple):
+    """A feed at hand, and where its latest version is archived."""
+
+    id: int
+    url: str
+    digest: str
+    content_type: str
+    place: Place | None
+
+
+def create_push(connection: sqlite3.Connection) -> None:
+    """Make the tables where they are missing."""
+    for statement in _SCHEMA.split(";\n"):
+        connection.execute(statement)
+
+
+class PushBook:
+    """All of it, over the connection it is given."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+
+    def is_there(self) -> bool:
+        """Whether the state has these tables; one that no keeper has opened since they came has none."""
+        sql = "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'push@_%' ESCAPE '@' AND type = 'table'"
+        return bool(self._db.execute(sql).fetchone()[0])
+
+    # subscriptions
+
+    def subscriptions(self, most: int) -> list[Subscription]:
+        """By topic, the first so many."""
+        return self._subscriptions("ORDER BY topic LIMIT ?", most)
+
+    def subscription_count(self) -> int:
+        """How many there are."""
+        return int(self._db.execute("SELECT count(*) FROM push_subscription").fetchone()[0])
+
+    def subscription_of(self, token: str) -> Subscription | None:
+        """The one whose callback ends so."""
+        return next(iter(self._subscriptions("WHERE token = ?", token)), None)
+
+    def subscription_to(self, topic: str) -> Subscription | None:
+        """The one to a topic."""
+        return next(iter(self._subscriptions("WHERE topic = ?", topic)), None)
+
+    def due_subscriptions(self, wall_s: float, most: int) -> list[Subscription]:
+        """Those whose hub is to be asked by now, the longest overdue first."""
+        return self._subscriptions("WHERE next_wall_s <= ? ORDER BY next_wall_s LIMIT ?", wall_s, most)
+
+    def keep_subscription(self, row: Subscription) -> None:
+        """A new one, or what changed of one."""
+        self._db.execute(f"INSERT OR REPLACE INTO push_subscription VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - question marks only
+
+    def _subscriptions(self, where: str, *values: object) -> list[Subscription]:
+        rows = self._db.execute(f"SELECT * FROM push_subscription {where}", values)  # noqa: S608 - our own clauses
+        return [Subscription(*row)._replace(asked=bool(row[6])) for row in rows]
+
+    def feeds_after(self, id_: int, most: int) -> list[FeedRow]:
+        """The next so many feeds at hand."""
+        rows = self._db.execute(_FEEDS, (id_, most))
+        return [
+            FeedRow(id_, url, digest, kind, Place(*place) if place[0] is not None else None)
+            for id_, url, digest, kind, *place in rows
+        ]
+
+    # signals
+
+    def keep_signals(self, rows: Sequence[SignalRow]) -> None:
+        """Of a URL that several sources name, the last one counts."""
+        self._db.executemany("INSERT OR REPLACE INTO push_signal VALUES (?, ?, ?, ?, ?)", rows)
+
+    def signalled(self, ids: Sequence[int]) -> list[int]:
+        """Those of these URLs whose signal still waits to be judged."""
+        sql = "SELECT url_id FROM push_signal WHERE url_id IN (SELECT value FROM json_each(?))"
+        return [id_ for (id_,) in self._db.execute(sql, (json.dumps(list(ids)),))]
+
+    def signal_count(self, source: str) -> int:
+        """How many signals of a source wait to be judged."""
+        return int(self._db.execute("SELECT count(*) FROM push_signal WHERE source = ?", (source,)).fetchone()[0])
+
+    def to_wake(self, now_s: float, most: int) -> list[tuple[int, str]]:
+        """Id and URL of those whose time has come, the longest overdue first."""
+        sql = "SELECT url_id, url FROM push_signal JOIN url ON id = url_id WHERE wake_s <= ? ORDER BY wake_s LIMIT ?"
+        return self._db.execute(sql, (now_s, most)).fetchall()
+
+    def woken(self, ids: Sequence[int]) -> None:
+        """They were; whether the signal was right is still open."""
+        self._wake_at(inf, ids)
+
+    def wake_later(self, wake_s: float, ids: Sequence[int]) -> None:
+        """Their host has no room for them before."""
+        self._wake_at(wake_s, ids)
+
+    def judgeable(self, most: int) -> list[Seen]:
+        """Signalled pages that were fetched since."""
+        return [Seen(*row)._replace(is_new=bool(row[-1])) for row in self._db.execute(_JUDGEABLE, (most,))]
+
+    def drop_signals(self, ids: Sequence[int]) -> None:
+        """They were judged."""
+        self._db.executemany("DELETE FROM push_signal WHERE url_id = ?", [(id_,) for id_ in ids])
+
+    def drop_signals_before(self, at_s: float) -> None:
+        """Nothing came of these for so long that nothing will."""
+        self._db.execute("DELETE FROM push_signal WHERE at_s < ?", (at_s,))
+
+    def _wake_at(self, wake_s: float, ids: Sequence[int]) -> None:
+        self._db.executemany("UPDATE push_signal SET wake_s = ? WHERE url_id = ?", [(wake_s, id_) for id_ in ids])
+
+    # credit
+
+    def credit_of(self, source: str) -> Credit:
+        """What is believed of a source."""
+        row = self._db.execute("SELECT came_true, did_not FROM push_credit WHERE source = ?", (source,)).fetchone()
+        return Credit(*row) if row else FIRST
+
+    def keep_credit(self, source: str, credit: Credit, signals: int, heard_s: float) -> None:
+        """What is believed of it from now on, and how many more signals it gave."""
+        self._db.execute(_KEEP_CREDIT, (source, *credit, signals, heard_s))
+
+    def credits(self, most: int) -> list[CreditRow]:
+        """Those heard last first."""
+        sql = "SELECT source, came_true, did_not, signals, heard_s FROM push_credit ORDER BY heard_s DESC LIMIT ?"
+        return [CreditRow(row[0], Credit(*row[1:3]), *row[3:]) for row in self._db.execute(sql, (most,))]
+
+    def ignore(self, source: str, why: str, times: int, at_s: float) -> None:
+        """So much of what a source said was not believed."""
+        self._db.execute(_IGNORE, (source, why, times, at_s))
+
+    def ignored(self, most: int) -> list[Ignored]:
+        """The latest first."""
+        sql = "SELECT source, why, times, last_s FROM push_ignored ORDER BY last_s DESC LIMIT ?"
+        return [Ignored(*row) for row in self._db.execute(sql, (most,))]
+
+    # keys
+
+    def key(self, url: str, key: str) -> KeyRow | None:
+        """What is known of a key by its file."""
+        row = self._db.execute("SELECT * FROM push_key WHERE url = ? AND key = ?", (url, key)).fetchone()
+        return KeyRow(*row) if row else None
+
+    def keys_of(self, host: str) -> list[KeyRow]:
+        """All that were shown for a host."""
+        return [KeyRow(*row) for row in self._db.execute("SELECT * FROM push_key WHERE host = ?", (host,))]
+
+    def keys_asked(self, most: int) -> list[KeyRow]:
+        """Those whose file has not been judged."""
+        return [
+            KeyRow(*row) for row in self._db.execute("SELECT * FROM push_key WHERE standing = 'asked' LIMIT ?", (most,))
+        ]
+
+    def keep_key(self, row: KeyRow) -> None:
+        """A new one, or what became of one."""
+        self._db.execute("INSERT OR REPLACE INTO push_key VALUES (?, ?, ?, ?, ?)", row)
+
+    def drop_key(self, url: str, key: str) -> None:
+        """Make room for another."""
+        self._db.execute("DELETE FROM push_key WHERE url = ? AND key = ?", (url, key))

@@ -1,0 +1,55 @@
+"""Grows regression trees with scikit-learn, and hands them on as plain arrays; imported at its first use."""
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from vedette.frontier.impact.forest import Forest, leaf_values
+from vedette.policy import Floats
+
+__all__ = ["grown"]
+
+TREES = 40
+LEAST_IN_LEAF = 5
+MOST_ROWS = 8000  # more are thinned out evenly: time matters more than the last digit
+SHARE_OF_FEATURES = 0.5
+
+
+def grown(rows: Floats, targets: Floats, seed: int) -> Forest:
+    """Extremely randomised trees that predict targets from rows, on one core, the same for the same seed.
+
+    Their cuts are drawn and not sought: with few pages, cuts that are sought fit what is there by chance.
+    """
+    every = max(-(-len(rows) // MOST_ROWS), 1)
+    rows, targets = rows[::every], targets[::every]
+    forest = _library().ExtraTreesRegressor(
+        n_estimators=TREES,
+        min_samples_leaf=min(LEAST_IN_LEAF, max(len(rows) // 4, 1)),
+        max_features=SHARE_OF_FEATURES,
+        random_state=seed,
+        n_jobs=1,
+    )
+    forest.fit(rows, targets)
+    return _as_arrays(forest, rows, targets)
+
+
+def _as_arrays(forest: Any, rows: Floats, targets: Floats) -> Forest:  # noqa: ANN401 - the library has no types
+    narrow = rows.astype(np.float32)
+    trees = [each.tree_ for each in forest.estimators_]
+    sizes = [tree.node_count for tree in trees]
+    root = np.append(0, np.cumsum(sizes)[:-1]).astype(np.int64)
+    columns: list[tuple[Any, ...]] = []
+    for tree, begin in zip(trees, root.tolist(), strict=True):
+        own = np.arange(tree.node_count)
+        is_leaf = tree.children_left < 0
+        left, right = (np.where(is_leaf, own, each) + begin for each in (tree.children_left, tree.children_right))
+        values, mean = leaf_values(tree.apply(narrow), targets, tree.node_count)
+        columns.append((np.where(is_leaf, 0, tree.feature), tree.threshold, left, right, values, mean))
+    feature, threshold, left, right, values, mean = (np.concatenate(each) for each in zip(*columns, strict=True))
+    depth = max(int(tree.max_depth) for tree in trees)
+    return Forest(root, feature.astype(np.int64), threshold, left, right, values, mean, depth)
+
+
+def _library() -> Any:  # noqa: ANN401 - see above
+    return import_module("sklearn.ensemble")

@@ -1,0 +1,254 @@
+"""Which URLs of a host wait, and in which order: four bytes a known URL, and a little by host.
+
+Every host has eight *front queues*, Mercator's priorities, 0 the best. A queue is a ring of ids: one array has, for
+each id, the id that comes after it, and each queue knows its last one, after which comes its first. So a URL joins and
+leaves at the cost of two array cells, however long the queue, and no index on disk is touched.
+
+An id that does not wait needs no successor; its cell says instead what became of it (a *mark*), so that no id can be
+queued, leased or ended twice.
+
+A URL is taken from the best queue that has one, or, given a random number, from a queue drawn among those that have one
+with weights that halve from each to the next worse: then nothing starves. The draw's propensity comes with the URL.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.adapters.url_store.hash_table import Bools, Counts8, Ids, lengthen
+from vedette.errors import StoreError
+
+__all__ = ["FRONTS", "MARKS", "MOST_IDS", "HostQueues", "Popped"]
+
+FRONTS = 8
+MARKS = 256
+MOST_IDS = (1 << 32) - MARKS - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Popped:
+    """An id that waited for its host, its front queue, and the probability with which that queue was drawn."""
+
+    id: int
+    host: int
+    front: int
+    propensity: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Lots:
+    """The front queues that have something, and where each one's share of the unit interval ends."""
+
+    fronts: tuple[int, ...]
+    ends: tuple[float, ...]
+
+    def draw(self, lot: float) -> tuple[int, float]:
+        """The queue on which a number of [0, 1) falls, and how likely that was."""
+        place = min(bisect_right(self.ends, lot), len(self.fronts) - 1)
+        return self.fronts[place], self.ends[place] - (self.ends[place - 1] if place else 0.0)
+
+
+def _lots(mask: int) -> _Lots:
+    fronts = tuple(front for front in range(FRONTS) if mask >> front & 1)
+    total = sum(0.5**front for front in fronts)
+    return _Lots(fronts, tuple(accumulate(0.5**front / total for front in fronts)))
+
+
+_LOTS = tuple(map(_lots, range(1 << FRONTS)))
+
+
+class HostQueues:
+    """The waiting URLs of all hosts; hosts are numbered from 0.
+
+    >>> queues = HostQueues()
+    >>> queues.append(np.array([1, 2, 3], np.uint32), np.array([0, 0, 0]), np.array([5, 0, 5], np.uint8))
+    >>> [popped.id for popped in queues.pop([0, 0, 0, 0], None)]
+    [2, 1, 3]
+    """
+
+    def __init__(self) -> None:
+        self._after = np.zeros(0, np.uint32)
+        self._last = np.zeros((0, FRONTS), np.uint32)
+        self._filled = np.zeros(0, np.uint8)
+        self._waiting = np.zeros(0, np.uint32)
+
+    @property
+    def nbytes(self) -> int:
+        """What all known URLs together cost here; what hosts cost is not in it."""
+        return self._after.nbytes
+
+    def open(self, hosts: int) -> None:
+        """Let there be this many hosts."""
+        for name in ("_last", "_filled", "_waiting"):
+            lengthen(self, name, hosts)
+
+    def reserve(self, ids: int) -> None:
+        """Let there be ids up to this one."""
+        if ids > MOST_IDS:
+            raise StoreError(f"more than {MOST_IDS} URLs are known: give part of the sites to another data folder")
+        lengthen(self, "_after", ids + 1)
+
+    def append(self, ids: Ids, hosts: npt.NDArray[Any], fronts: Counts8) -> None:
+        """Distinct ids that wait nowhere join the queues of their hosts, in the order given."""
+        if not len(ids):
+            return
+        self.open(int(hosts.max()) + 1)
+        self.reserve(int(ids.max()))
+        queues = hosts.astype(np.int64) * FRONTS + fronts
+        order = np.argsort(queues, kind="stable")
+        ids, queues = ids[order], queues[order]
+        starts = np.flatnonzero(np.diff(queues, prepend=-1))
+        stops = np.append(starts[1:], len(ids)) - 1
+        self._after[ids[:-1]] = ids[1:]
+        self._close_rings(queues[starts], ids[starts], ids[stops])
+        np.add.at(self._waiting, hosts, 1)
+        np.bitwise_or.at(self._filled, hosts, np.left_shift(1, fronts).astype(np.uint8))
+
+    def pop(self, hosts: Sequence[int], lots: Sequence[float] | None) -> list[Popped]:
+        """One id for each time that a host is named, nothing for one that has none left.
+
+        ``lots`` are random numbers of [0, 1), one for each name; without them the best queue is emptied first.
+        """
+        popped = []
+        for turn, host in enumerate(hosts):
+            mask = int(self._filled[host]) if host < len(self._filled) else 0
+            if mask:
+                drawn = _LOTS[mask].draw(lots[turn]) if lots is not None else (_LOTS[mask].fronts[0], 1.0)
+                popped.append(Popped(self._leave(host, drawn[0]), host, *drawn))
+        return popped
+
+    def mark(self, ids: Ids, mark: int) -> None:
+        """What became of ids that wait nowhere."""
+        if len(ids):
+            self.reserve(int(ids.max()))
+            self._after[ids] = MOST_IDS + 1 + mark
+
+    def unmarked(self, ids: Ids) -> Bools:
+        """Which ids may wait, as far as their marks say."""
+        return self._after[ids] <= MOST_IDS
+
+    def unmark(self, ids: Ids) -> None:
+        """Nothing has become of these ids after all."""
+        if len(ids):
+            self.reserve(int(ids.max()))
+            self._after[ids] = 0
+
+    def ended(self, ids: Ids) -> Bools:
+        """Which ids neither wait nor are leased."""
+        return self._after[ids] > MOST_IDS + 1
+
+    def waiting(self, host: int) -> int:
+        """How many URLs of a host wait."""
+        return int(self._waiting[host]) if host < len(self._waiting) else 0
+
+    def first(self, id_: int, host: int) -> None:
+        """A waiting id goes to the front of its host's best queue."""
+        before = int(np.flatnonzero(self._after == id_)[0])
+        ends = np.flatnonzero(self._last[host] == id_)
+        if before == id_:
+            self._last[host, ends] = 0
+            self._filled[host] &= 0xFF ^ (1 << int(ends[0]))
+        else:
+            self._after[before] = self._after[id_]
+            self._last[host, ends] = before
+        self._lead(id_, host)
+
+    def place(self, id_: int, host: int, most: int = 10_000) -> tuple[int, int] | None:
+        """The front queue in which an id waits, and how many stand before it there; None if more than ``most``."""
+        for front in range(FRONTS):
+            last = int(self._last[host, front])
+            at, ahead = int(self._after[last]) if last else 0, 0
+            while last and ahead < most:
+                if at == id_:
+                    return front, ahead
+                if at == last:
+                    break
+                at, ahead = int(self._after[at]), ahead + 1
+        return None
+
+    def lined_up(self, host: int) -> tuple[Ids, Counts8]:
+        """Who waits for a host, in order, and in which queue; without those in the best queue, who are wished for."""
+        ids: list[int] = []
+        fronts: list[int] = []
+        after = self._after.data  # one number of it costs a fifth of what one of the array does
+        for front in range(1, FRONTS) if host < len(self._last) else ():
+            last = int(self._last[host, front])
+            before, at = len(ids), 0
+            while last and at != last:
+                at = after[at or last]
+                ids.append(at)
+            fronts += [front] * (len(ids) - before)
+        return np.array(ids, np.uint32), np.array(fronts, np.uint8)
+
+    def line_up(self, host: int, ids: Ids, fronts: Counts8) -> None:
+        """The same ids, in another order and in other queues."""
+        if len(ids):
+            self._last[host, 1:] = 0
+            self._filled[host] &= 1
+            self._waiting[host] -= len(ids)
+            self.append(ids, np.full(len(ids), host, np.int64), fronts)
+
+    def mark_of(self, id_: int) -> int | None:
+        """What became of an id; None where it waits."""
+        cell = int(self._after[id_])
+        return cell - MOST_IDS - 1 if cell > MOST_IDS else None
+
+    def hosts_with_work(self) -> npt.NDArray[np.int64]:
+        """The hosts for which at least one URL waits, by number."""
+        return np.flatnonzero(self._filled)
+
+    def total(self) -> int:
+        """How many URLs wait."""
+        return int(self._waiting.sum(dtype=np.int64))
+
+    def marks(self, ids: int) -> npt.NDArray[np.int64]:
+        """How many ids up to this one bear each mark."""
+        cells = self._after[1 : ids + 1]
+        return np.bincount(cells[cells > MOST_IDS] - np.uint32(MOST_IDS + 1), minlength=MARKS)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All that must be kept to have these queues again; not to be held on to, as they go on."""
+        return {"after": self._after, "last": self._last, "filled": self._filled, "waiting": self._waiting}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> "HostQueues":
+        """The queues that ``arrays`` were taken from."""
+        queues = cls()
+        for name in queues.arrays():
+            setattr(queues, f"_{name}", arrays[name].copy())
+        return queues
+
+    def _close_rings(self, queues: npt.NDArray[np.int64], firsts: Ids, lasts: Ids) -> None:
+        """Chains of ids, one for each queue named, become rings: at the end of what waits there, or of their own."""
+        last = self._last.reshape(-1)
+        before = last[queues]
+        old, empty = before != 0, before == 0
+        self._after[lasts[empty]] = firsts[empty]
+        self._after[lasts[old]] = self._after[before[old]]
+        self._after[before[old]] = firsts[old]
+        last[queues] = lasts
+
+    def _lead(self, id_: int, host: int) -> None:
+        last = int(self._last[host, 0])
+        if last:
+            self._after[id_], self._after[last] = self._after[last], id_
+            return
+        self._after[id_] = self._last[host, 0] = id_
+        self._filled[host] |= 1
+
+    def _leave(self, host: int, front: int) -> int:
+        last = int(self._last[host, front])
+        first = int(self._after[last])
+        assert 0 < first <= MOST_IDS, f"id {last} is last of a queue and bears a mark"
+        if first == last:
+            self._last[host, front] = 0
+            self._filled[host] &= 0xFF ^ (1 << front)
+        else:
+            self._after[last] = self._after[first]
+        self._waiting[host] -= 1
+        return first

@@ -1,0 +1,135 @@
+"""The rows behind the known URLs, and the turnstile that every write to them goes through.
+
+Rows are appended by increasing id, which is what SQLite does fastest; only ``lease`` has rows taken out, and it is as
+small as the number of URLs that are out. What became of a URL is a log (``fate``), not a column: a column would be
+written all over the table.
+
+A write is refused when it comes from a past that the state does not share:
+
+- its *epoch* is older than that of a partition's owner: somebody else owns the hosts by now;
+- its *turn* (a number that each write raises by one) is not that of the state: a write was rolled back or failed half
+  way, or another process wrote, and what the writer has in memory is not what the state has.
+"""
+
+import json
+import secrets
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.errors import StoreCorrupt, StoreError
+from vedette.model import PARTITIONS
+
+__all__ = ["Turnstile", "as_json", "create"]
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS ownership (
+  partition_from INTEGER NOT NULL,
+  partition_to INTEGER NOT NULL,   -- inclusive
+  owner TEXT NOT NULL,
+  epoch INTEGER NOT NULL,          -- writes that carry a smaller one are refused
+  expires_s REAL NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS turn (
+  turn INTEGER NOT NULL,           -- how many writes there were
+  secret BLOB NOT NULL             -- of the fingerprints: what a URL's slot is, no web site may know
+) STRICT;
+CREATE TABLE IF NOT EXISTS host (
+  id INTEGER PRIMARY KEY,          -- from 0, in the order in which hosts were first seen
+  partition INTEGER NOT NULL,
+  name TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS url (
+  id INTEGER PRIMARY KEY,          -- from 1, in the order in which URLs were first seen
+  partition INTEGER NOT NULL,
+  host INTEGER NOT NULL,
+  url TEXT NOT NULL,
+  depth INTEGER NOT NULL,          -- links from a start URL
+  priority INTEGER NOT NULL,       -- its front queue, 0 the best
+  found_s REAL NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS lease (
+  url_id INTEGER PRIMARY KEY,      -- one lease for each URL at most
+  partition INTEGER NOT NULL,
+  host INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  worker INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
+  until_s REAL NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS fate (
+  id INTEGER PRIMARY KEY,          -- in the order of acknowledgements; the last one of a URL counts
+  partition INTEGER NOT NULL,
+  url_id INTEGER NOT NULL,
+  fate INTEGER NOT NULL
+) STRICT;
+"""
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make the tables where they are missing, in the caller's transaction if there is one."""
+    for statement in _SCHEMA.split(";\n"):
+        connection.execute(statement)
+    if not connection.execute("SELECT 1 FROM turn").fetchone():
+        connection.execute("INSERT INTO turn VALUES (0, ?)", (secrets.token_bytes(8),))
+
+
+def as_json(ids: Iterable[int]) -> str:
+    """Ids, from a list or an array, for ``json_each``: so one statement serves a whole batch."""
+    return json.dumps([int(id_) for id_ in ids])
+
+
+class Turnstile:
+    """One write at a time, each in the caller's transaction, none from another past."""
+
+    def __init__(self, connection: sqlite3.Connection, epoch: int) -> None:
+        row = connection.execute("SELECT turn, secret FROM turn").fetchone()
+        if row is None:
+            raise StoreCorrupt("the state has no row in table turn: restore it from a backup")
+        self._db, self._epoch = connection, epoch
+        self.turn: int = row[0]
+        self.secret = int.from_bytes(row[1], "little")
+        self._owners: list[tuple[int, int, int]] = []
+        self._epochs = _epochs(self._owners)
+
+    def begin(self) -> None:
+        """Be in a transaction that no other writer can enter, and in no other past than the state."""
+        if not self._db.in_transaction:
+            self._db.execute("BEGIN IMMEDIATE")
+        turn = self._db.execute("SELECT turn FROM turn").fetchone()[0]
+        if turn != self.turn:
+            raise StoreError(
+                f"the state is at write {turn}, this process at {self.turn}: a write was rolled back "
+                "or another process writes; open the state anew"
+            )
+
+    @contextmanager
+    def write(self, partitions: npt.NDArray[np.int64]) -> Iterator[None]:
+        """A write to hosts of these partitions. If it fails half way, no other will be let through."""
+        self.begin()
+        self._check_epoch(partitions)
+        self.turn += 1
+        yield
+        self._db.execute("UPDATE turn SET turn = ?", (self.turn,))
+
+    def _check_epoch(self, partitions: npt.NDArray[np.int64]) -> None:
+        owners = self._db.execute("SELECT partition_from, partition_to, epoch FROM ownership").fetchall()
+        if owners != self._owners:
+            self._owners, self._epochs = owners, _epochs(owners)
+        newest = int(self._epochs[partitions].max(initial=0))
+        if newest > self._epoch:
+            raise StoreError(
+                f"a write of epoch {self._epoch} was refused, the owner is at epoch {newest}: "
+                "another vedette has taken over; stop this one"
+            )
+
+
+def _epochs(owners: list[tuple[int, int, int]]) -> npt.NDArray[np.int64]:
+    """The epoch of each partition, by who owns what."""
+    epochs = np.zeros(PARTITIONS, np.int64)
+    for start, stop, epoch in owners:
+        epochs[start : stop + 1] = np.maximum(epochs[start : stop + 1], epoch)
+    return epochs

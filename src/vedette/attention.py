@@ -1,0 +1,66 @@
+"""Who looks how far down a list of results: the probability that a result is viewed, by its rank.
+
+Pandey08 (eq. 4.2) has ``I(r) = c r^-3/2``. The constant cancels wherever shares are taken, so it is 1 here: the first
+result is certainly viewed. A result that is not in the list has rank infinity, and is not viewed.
+
+Impact08 (section 5) has a step instead: the first K results are viewed, the others are not.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from vedette.policy import Floats, Ints
+
+__all__ = ["Visibility", "among_first", "visibility", "visibility_sum"]
+
+Visibility = Callable[[Floats | Ints], Floats]
+EXACT_RANKS = 10_000
+
+
+def visibility(ranks: Floats | Ints) -> Floats:
+    """How probably the result at each rank is viewed.
+
+    >>> visibility(np.array([1, 2, 4, np.inf])).round(3).tolist()
+    [1.0, 0.354, 0.125, 0.0]
+    """
+    seen: Floats = 1.0 / (ranks * np.sqrt(ranks))
+    return seen
+
+
+def among_first(count: int) -> Visibility:
+    """The step: certainly viewed among the first ``count``, and never behind.
+
+    >>> among_first(2)(np.array([1, 2, 3])).tolist()
+    [1.0, 1.0, 0.0]
+    """
+
+    def step(ranks: Floats | Ints) -> Floats:
+        return np.where(ranks <= count, 1.0, 0.0)
+
+    return step
+
+
+def visibility_sum(first: Floats | Ints, last: Floats | Ints) -> Floats:
+    """The visibilities of all ranks from ``first`` to ``last``, both included; nothing where the last comes earlier.
+
+    Up to rank 10 000 the sum is exact. Beyond it is ``2 (1/sqrt(i - 1/2) - 1/sqrt(j + 1/2))``, the integral over the
+    cells around the ranks; the limits that are printed in section 4.6.1 (``i`` and ``j - 1``) leave out whole terms.
+
+    >>> visibility_sum(np.array([1, 2, 3]), np.array([2, np.inf, 1])).round(4).tolist()
+    [1.3536, 1.6124, 0.0]
+    """
+    first, last = np.asarray(first, np.float64), np.asarray(last, np.float64)
+    last = np.maximum(last, first - 1)
+    near = _prefix()[np.minimum(last, EXACT_RANKS).astype(np.int64)]
+    near = near - _prefix()[np.minimum(first - 1, EXACT_RANKS).astype(np.int64)]
+    beyond = np.maximum(first, EXACT_RANKS + 1)
+    far = 2.0 * (1.0 / np.sqrt(beyond - 0.5) - 1.0 / np.sqrt(np.maximum(last, EXACT_RANKS) + 0.5))
+    return np.asarray(near + np.maximum(far, 0.0))
+
+
+@cache
+def _prefix() -> Floats:
+    """The sum of the first visibilities, by how many."""
+    return np.append(0.0, np.cumsum(visibility(np.arange(1, EXACT_RANKS + 1))))

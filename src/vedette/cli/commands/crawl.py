@@ -1,0 +1,207 @@
+"""What ``vedette crawl`` does: settings, checks, a process tree, a screen, a summary."""
+
+import argparse
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from vedette import __version__
+from vedette.adapters.clock import start_clock
+from vedette.adapters.crawl_store.data_folder import hold
+from vedette.adapters.net.dns import look_up
+from vedette.adapters.net.ipc import Gone
+from vedette.cli.output import amount, bytes_in_words, counted, kinds, span
+from vedette.cli.progress import Screen
+from vedette.config import Config, load, override, parse_duration
+from vedette.discover.urls.scope import read_site
+from vedette.engine.coordinator.state import Rules
+from vedette.errors import AddressRefused, ContactMissing, SiteError, UsageError
+from vedette.fetch.address_guard import is_public
+from vedette.fetch.connect_to import Detour, detour_for, read_detour
+from vedette.fetch.request import user_agent
+from vedette.model import Failure, Site, origin_of
+from vedette.runtime.commands.rpc import Call
+from vedette.runtime.processes.settings import LiveSettings, rules_for
+from vedette.runtime.processes.supervisor import Tree, ask_keeper
+
+__all__ = ["check", "check_addresses", "crawl", "run_tree", "settings_of", "summary"]
+
+LOOK_EVERY_S = 0.1
+Numbers = Mapping[str, Any]
+
+
+def crawl(options: argparse.Namespace) -> int:
+    """Crawl, show progress, sum up."""
+    settings = settings_of(options)
+    check(settings)
+    quiet = options.quiet or options.json
+    note = f"{settings.folder}   Ctrl-C stops; the same command goes on"
+    with Screen(_headline(settings.sites), quiet=quiet, note=note) as screen:
+        told = run_tree(settings, screen.look)
+    if options.json:
+        print(json.dumps({"data": str(settings.folder), **told}))
+    else:
+        print(summary(told))
+        print(f"Everything is in {settings.folder} (state.db is an SQLite file, warc/ holds the pages).")
+        if told["ending"] != "done":
+            print("Run the same command again to go on.")
+    return 0 if told["pages"] or told["ending"] != "stuck" else 1
+
+
+def settings_of(options: argparse.Namespace) -> LiveSettings:
+    """What the command line and the settings say."""
+    config = _config(options)
+    sites = tuple(
+        read_site(text, scope=options.scope, include=tuple(options.include), exclude=tuple(options.exclude))
+        for text in options.sites
+    )
+    return LiveSettings(
+        config=config,
+        clock=start_clock(time.time(), options.speed),
+        folder=config.store.data,
+        agent=user_agent(__version__, config.crawl.contact),
+        sites=sites,
+        detours=_detours(options.connect_to),
+        allow_private=options.allow_private,
+        most_pages=options.pages,
+        patience_s=parse_duration(options.patience),
+        workers=config.crawl.workers,
+    )
+
+
+def run_tree(settings: LiveSettings, look: Callable[[Numbers], object], until_s: float | None = None) -> dict[str, Any]:
+    """Run keeper and workers to their end, or to a wall time; the last numbers. Ctrl-C and SIGTERM end it cleanly."""
+    lock = hold(settings.folder)
+    tree = Tree(settings)
+    started_s = time.monotonic()
+    told: dict[str, Any] = {}
+    with _signals() as stopped:
+        tree.start()
+        while tree.alive and not tree.ended:
+            for happening in tree.tend():
+                print(happening, file=sys.stderr)
+            over = stopped() or (until_s is not None and time.monotonic() >= until_s)
+            if over:
+                tree.hurry()
+            told = _ask(settings.folder, Call("stop" if over else "status")) or told
+            if told:
+                look(told)
+            time.sleep(LOOK_EVERY_S)  # how often people look; the crawl itself runs in other processes
+        tree.stop()
+        told = {**told, **tree.last_words()}
+    lock.close()
+    return {**told, "ending": told.get("ending") or "stopped", "seconds": round(time.monotonic() - started_s, 3)}
+
+
+def _ask(folder: Path, call: Call) -> dict[str, Any]:
+    try:
+        # Short, so that a keeper which hangs cannot keep Ctrl-C waiting.
+        return ask_keeper(folder, call, timeout_s=0.3 if call.verb == "stop" else 0.7)
+    except (OSError, Gone):
+        return {}
+
+
+def summary(told: Numbers) -> str:
+    """What came of it, in a few lines."""
+    if "pages" not in told:
+        return "Nothing was fetched."
+    brought = (
+        f"{counted(told['pages'], 'page')}, {bytes_in_words(told['bytes'])}, from {counted(told['hosts'], 'host')}"
+    )
+    cost = f"{counted(told['requests'], 'request')}, {amount(told['robots_requests'])} of them for robots.txt"
+    left = told["urls_waiting"]
+    lines = [
+        f"{brought} in {span(told['seconds'])} ({cost}).",
+        f"{counted(told['urls_known'], 'URL')} known, {amount(left) if left else 'none'} of them still to be fetched.",
+    ]
+    if told["refusals"]:
+        lines.append(f"Not fetched: {kinds(told['refusals'])}.")
+    if told["failures"]:
+        lines.append(f"Failed: {kinds(told['failures'])}.")
+    if told["ending"] == "stuck":
+        named = [f"{name} ({trouble})" for name, trouble in told["hosts_in_trouble"].items()]
+        lines.append(f"Waited in vain for {', '.join(named[:5])}{' and others' if len(named) > 5 else ''}.")
+    return "\n".join(lines)
+
+
+def _config(options: argparse.Namespace) -> Config:
+    path = options.config or (Path("vedette.toml") if Path("vedette.toml").exists() else None)
+    typed = {"crawl.contact": options.contact, "crawl.delay": options.delay, "store.data": options.data}
+    return override(load(path), {key: value for key, value in typed.items() if value is not None})
+
+
+def check(settings: LiveSettings) -> None:
+    """Nothing is begun that cannot be done: names that do not exist, addresses that may not be asked."""
+    rules = rules_for(settings, [])
+    for site in settings.sites:
+        check_addresses(site, _addresses(site, settings.detours), rules)
+
+
+def check_addresses(site: Site, addresses: Sequence[str], rules: Rules) -> None:
+    """One of a site's addresses may be asked, or it is said what to do."""
+    if any(map(rules.may_ask, addresses)) or (site.allow_private and not all(map(is_public, addresses))):
+        return
+    host = origin_of(site.start).host
+    if any(map(is_public, addresses)):
+        raise ContactMissing(
+            f"{host} is a public host, and its operator must be able to reach you: say --contact you@example.org, "
+            "or set crawl.contact in vedette.toml"
+        )
+    raise AddressRefused(f"{host} is at the private address {addresses[0]}: say --allow-private if you mean it")
+
+
+def _addresses(site: Site, detours: Sequence[Detour]) -> tuple[str, ...]:
+    origin = origin_of(site.start)
+    detour = detour_for(origin, detours)
+    if detour:
+        return (detour.address,)
+    pause_s = 1.0
+    while (found := look_up(origin.host)).failure is Failure.RESOLVER:
+        print(
+            f"The resolver does not answer for {origin.host}; trying again in {span(pause_s)} (Ctrl-C stops)",
+            file=sys.stderr,
+        )
+        time.sleep(pause_s)  # nothing else is to be done before the name is known
+        pause_s = min(pause_s * 2, 60.0)
+    if found.failure is not None:
+        raise SiteError(f"{origin.host} does not exist: check the spelling of {site.start}")
+    return found.addresses
+
+
+def _detours(texts: Sequence[str]) -> tuple[Detour, ...]:
+    return tuple(read_detour(line) for text in texts for line in _lines(text))
+
+
+def _lines(text: str) -> list[str]:
+    if not text.startswith("@"):
+        return [text]
+    try:
+        lines = Path(text[1:]).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"--connect-to {text}: {error}; name a file with one HOST:PORT=ADDR:PORT a line") from None
+    return [line for line in lines if line.strip() and not line.startswith("#")]
+
+
+def _headline(sites: Sequence[Site]) -> str:
+    first = sites[0].start
+    return f"{first} and {len(sites) - 1} more" if len(sites) > 1 else first
+
+
+@contextmanager
+def _signals() -> Iterator[Callable[[], bool]]:
+    """Whether somebody wants it to end."""
+    wanted: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _: wanted.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield lambda: bool(wanted)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

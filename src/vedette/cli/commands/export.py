@@ -1,0 +1,113 @@
+"""``vedette export urls|warc``: what is known, for other programs; while a crawl runs, too."""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from vedette.cli.options import add_folder, add_output
+from vedette.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from vedette.cli.arguments import Parser
+
+__all__ = ["add"]
+
+URLS = """\
+Write every known URL, one a line, in the order in which they were found. With --json one
+object a line, which says where the URL stands and when it was fetched.
+
+  vedette export urls --json --to urls.jsonl
+"""
+
+WARC = """\
+Write the archive as one WARC file: everything that is kept, or the latest version of
+each page.
+
+  vedette export warc --latest --to pages.warc.gz
+"""
+
+
+def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+    """The verb, its verbs and their options."""
+    export = verbs.add_parser("export", help="write URLs or pages for other programs")
+    export.set_defaults(run=_say_what, parser=export)
+    inner = export.add_subparsers(metavar="VERB", parser_class=type(export))
+    urls = inner.add_parser("urls", help="all known URLs", description=URLS)
+    _add_target(urls)
+    add_output(urls, "one JSON object a line, with what is known of each URL")
+    urls.set_defaults(run=_export_urls, parser=urls)
+    warc = inner.add_parser("warc", help="the archive, as one WARC file", description=WARC)
+    warc.add_argument("--latest", action="store_true", help="only the latest version of each page")
+    _add_target(warc)
+    add_output(warc)
+    warc.set_defaults(run=_export_warc, parser=warc)
+
+
+def _add_target(parser: argparse.ArgumentParser) -> None:
+    add_folder(parser)
+    parser.add_argument("--to", metavar="FILE", type=Path, help="write here (default: standard output)")
+
+
+def _say_what(_: argparse.Namespace) -> int:
+    raise UsageError("say what to export: urls or warc; see vedette export --help")
+
+
+def _export_urls(options: argparse.Namespace) -> int:
+    from vedette.adapters.archive.export import urls_as_json, urls_as_text
+    from vedette.cli.data_folder import folder_of
+
+    write = urls_as_json if options.json else urls_as_text
+    with _target(options.to) as out:
+        for line in write(folder_of(options)):
+            out.write(line.encode())
+    return 0
+
+
+def _export_warc(options: argparse.Namespace) -> int:
+    from vedette.adapters.archive.export import export_latest, export_warc
+    from vedette.cli.data_folder import folder_of
+    from vedette.cli.gauge import Gauge
+    from vedette.cli.output import bytes_in_words, counted
+    from vedette.fetch.request import PRODUCT
+
+    if options.to is None and (sys.stdout.isatty() or options.json):
+        raise UsageError("a WARC file is no text: say --to FILE.warc.gz")
+    folder = folder_of(options)
+    with Gauge("exported", quiet=options.json) as gauge, _target(options.to) as out:
+        if options.latest:
+            done = export_latest(folder, out, PRODUCT, time.time(), gauge.look)
+        else:
+            done = export_warc(folder, out, gauge.look)
+    what = counted(done.records, "page" if options.latest else "file")
+    for words in done.missing:
+        print(f"missing: {words}", file=sys.stderr)
+    if options.json:
+        print(json.dumps({"records": done.records, "bytes": done.size_bytes, "missing": list(done.missing)}))
+    elif options.to is not None:
+        print(f"{what}, {bytes_in_words(done.size_bytes)}, in {options.to}.")
+    return 1 if done.missing else 0
+
+
+@contextmanager
+def _target(path: Path | None) -> Iterator[BinaryIO]:
+    """Standard output, or a file that has its name once it is complete."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    if path.exists():
+        raise UsageError(f"{path} exists already: name another file")
+    draft = path.with_name(f"{path.name}.partial")
+    try:
+        with draft.open("wb") as file:
+            yield file
+        draft.rename(path)
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror or error}; name a file that can be written") from error
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,49 @@
+"""The operator's token: made at the first start, and by ``vedette token new``. It is printed once, and kept nowhere."""
+
+import argparse
+import json
+import secrets
+from collections.abc import Callable, Mapping
+
+from vedette.cli.ordering import WHO, ordered
+from vedette.runtime.commands.executor import carry_out
+from vedette.runtime.commands.offline import written
+from vedette.runtime.processes.settings import LiveSettings
+from vedette.web.auth.tokens import digest_of, new_token
+from vedette.web.commands.commands import NewToken
+
+__all__ = ["VERBS", "console_lines", "first_token"]
+
+
+def first_token(settings: LiveSettings) -> str:
+    """A token where the folder has none yet; empty where it has."""
+    with written(settings.folder, settings.clock.wall()) as state:
+        if state.book.token_digest():
+            return ""
+        token = new_token(secrets.token_bytes(32))
+        carry_out(NewToken(digest_of(token)), state, settings.clock.now(), WHO)
+        return token
+
+
+def console_lines(address: str, token: str, replace: str) -> list[str]:
+    """What is said of the console at a start."""
+    lines = [f"Console {address.rstrip('/')}/console"]
+    if token:
+        return [*lines, f"Token   {token}", f"        shown this once; {replace} makes another"]
+    return [*lines, f"        if the token is lost: {replace}"]
+
+
+def _new(options: argparse.Namespace) -> int:
+    token = new_token(secrets.token_bytes(32))
+    told = ordered(options, NewToken(digest_of(token)))
+    if options.json:
+        print(json.dumps({**told, "token": token}))
+    else:
+        print(token)
+        print("This is the operator's token. The one before opens nothing, and everybody is signed out.")
+        print("Keep it safe   it is shown this once, and kept nowhere")
+        print("Use it at      /console of the search page")
+    return 0
+
+
+VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {"new": _new}

@@ -1,0 +1,127 @@
+"""What ``vedette watch …`` does: through the keeper where one runs, else on the held folder; each change is logged."""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from vedette import __version__
+from vedette.adapters.clock import start_clock
+from vedette.adapters.crawl_store.reader import open_view
+from vedette.cli.data_folder import folder_of, hint
+from vedette.cli.ordering import ordered, sentence
+from vedette.cli.output import ago, counted, plain
+from vedette.config import Config, load
+from vedette.errors import UsageError
+from vedette.fetch.request import user_agent
+from vedette.runtime.alerts.watch_desk import FolderWatchDesk
+from vedette.runtime.processes.settings import LiveSettings
+from vedette.web.commands.alert_text import watch_of
+from vedette.web.commands.commands import AddWatch, RemoveWatch
+from vedette.web.console.ports.alerts import KeptWatch, SentMessage
+
+__all__ = ["VERBS"]
+
+MOST_MESSAGES = 100
+
+
+def _add(options: argparse.Namespace) -> int:
+    watch = watch_of(options.name, options.site, options.query, options.webhook, options.reader)
+    if watch.webhook and (why := _desk(options).refusal(watch.webhook)):
+        raise UsageError(why)
+    told = ordered(options, AddWatch(watch))
+    kept = next(kept for kept in _desk(options).watches() if kept.watch.name == watch.name)
+    if options.json:
+        print(json.dumps({**told, "watch": _as_json(kept), "secret": kept.secret if watch.webhook else None}))
+        return 0
+    print(sentence(told, options))
+    print(f"Feed: /new.atom?watch={watch.name}")
+    if watch.webhook:
+        print(f"Messages are signed with {kept.secret}")
+        print(f"Try it: {hint(f'watch test {watch.name}', options)}")
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    desk = _desk(options)
+    watches, messages, held_up = desk.watches(), desk.messages(MOST_MESSAGES), desk.held_up()
+    # What comes after a message that its receiver does not take has not been tried, and says nothing.
+    last = {sent.name: sent for sent in reversed(messages)} | {name: sent for name, (sent, _) in held_up.items()}
+    behind = {name: count for name, (_, count) in held_up.items()}
+    if options.json:
+        rows = [(kept, last.get(kept.watch.name), behind.get(kept.watch.name, 0)) for kept in watches]
+        print(json.dumps({"watches": [_as_json(*row) for row in rows]}))
+        return 0
+    for kept in watches:
+        watch = kept.watch
+        where = "" if not watch.place else "everywhere" if watch.place == "*" else f"on {plain(watch.place)}"
+        what = f'"{plain(watch.query)}"' if watch.query else "all"
+        print(f"{watch.name}: {what} {where}".rstrip() + f"; {counted(kept.items, 'new page')}")
+        if watch.webhook:
+            print(f"  {plain(watch.webhook)}: {_came_of(last.get(watch.name), behind.get(watch.name, 0))}")
+    if not watches:
+        print(f"No watches yet: {hint('watch add NAME --site PLACE', options)} makes one.")
+    return 0
+
+
+def _remove(options: argparse.Namespace) -> int:
+    told = ordered(options, RemoveWatch(options.name))
+    print(json.dumps(told) if options.json else sentence(told))
+    return 0
+
+
+def _test(options: argparse.Namespace) -> int:
+    sent = _desk(options).test(options.name)
+    is_good = not sent.delivery.error
+    if options.json:
+        print(json.dumps({"delivered": is_good, "status": sent.delivery.status, "error": sent.delivery.error}))
+    else:
+        print(f"{_came_of(sent)[0].upper()}{_came_of(sent)[1:]}.")
+    return 0 if is_good else 1
+
+
+def _desk(options: argparse.Namespace) -> FolderWatchDesk:
+    folder = folder_of(options)
+    with open_view(folder):  # a folder without a crawl is told in words, and none is made
+        pass
+    path = options.config or (Path("vedette.toml") if Path("vedette.toml").exists() else None)
+    config = load(path) if path else Config()
+    agent = user_agent(__version__, config.crawl.contact)
+    return FolderWatchDesk(LiveSettings(config, start_clock(time.time(), 1.0), folder, agent))
+
+
+def _came_of(sent: SentMessage | None, behind: int = 0) -> str:
+    """What became of the last message, or of one that is in the way of others."""
+    if sent is None:
+        return "nothing was sent yet"
+    message = sent.delivery
+    if message.next_s is not None and message.tries:
+        why = f"tried {counted(message.tries, 'time')}: {plain(message.error, 300)}"
+        waiting = f"; {counted(behind, 'message')} behind it" if behind else ""
+        return f"a message is not taken ({why}); the next try is {ago(message.next_s, time.time())}{waiting}"
+    if message.error:
+        return f"the last message was not delivered ({plain(message.error, 300)})"
+    return "the last message was delivered" if message.tries else "a message waits to be sent"
+
+
+def _as_json(kept: KeptWatch, sent: SentMessage | None = None, behind: int = 0) -> dict[str, object]:
+    watch = kept.watch
+    last = None if sent is None else {"error": sent.delivery.error, "tries": sent.delivery.tries, "behind": behind}
+    return {
+        "name": watch.name,
+        "site": watch.place,
+        "query": watch.query,
+        "webhook": watch.webhook,
+        "reader": watch.reader,
+        "items": kept.items,
+        "last_message": last,
+    }
+
+
+VERBS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "add": _add,
+    "list": _list,
+    "remove": _remove,
+    "test": _test,
+}

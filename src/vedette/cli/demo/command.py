@@ -1,0 +1,144 @@
+"""What ``vedette demo`` does: serves a made web, crawls it, lets all search it, and lets the web's own log judge."""
+
+import argparse
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from vedette import __version__
+from vedette.cli.commands.crawl import run_tree, summary
+from vedette.cli.commands.token import first_token
+from vedette.cli.demo.births import play_births
+from vedette.cli.demo.month import play
+from vedette.cli.output import amount, counted, span
+from vedette.cli.progress import Screen
+from vedette.config import Config, override, parse_duration
+from vedette.discover.urls.scope import read_site
+from vedette.errors import UsageError
+from vedette.fetch.connect_to import read_detour
+from vedette.fetch.request import user_agent
+from vedette.lab.judge.access_log import read_log
+from vedette.lab.judge.politeness import judge
+from vedette.lab.visitors.traffic import VisitorsHandle, start_visitors
+from vedette.lab.worlds.synthetic.server_part import ServerHandle, start_server
+from vedette.runtime.processes.settings import LiveSettings
+from vedette.web.server import bind
+
+__all__ = ["demonstrate"]
+
+SPEED = 60.0
+
+
+def demonstrate(options: argparse.Namespace, show: type[Screen] = Screen) -> int:
+    """Serve, crawl, show, judge."""
+    duration_s = parse_duration(options.duration) if options.duration else None
+    with ExitStack() as stack:
+        folder = _folder(options.data, stack)
+        if options.births:
+            return play_births(options, folder)
+        if options.days is not None:
+            return play(options, folder)
+        speed = options.speed or SPEED
+        log = folder / "access.log"
+        server = stack.enter_context(start_server(options.world, options.seed, speed=speed, log_path=log))
+        listener = stack.enter_context(bind(f"127.0.0.1:{options.port}"))
+        settings = replace(_settings(server, folder), listener=listener)
+        token = first_token(settings)
+        print(_welcome(options, server, settings, token), flush=True)
+        visitors = _visitors(options, settings, stack)
+        until_s = None if duration_s is None else time.monotonic() + duration_s
+        note = "Ctrl-C stops" if duration_s is None else f"ends after {span(duration_s)}; Ctrl-C stops"
+        with show(_headline(options, server), quiet=options.quiet, note=note) as screen:
+            told = run_tree(settings, screen.look, until_s)
+        print(summary(told))
+        if visitors is not None:
+            print(_visited(visitors))
+        server.stop()
+        print(_judged(log, settings))
+    return 0
+
+
+def _folder(named: str | None, stack: ExitStack) -> Path:
+    if named is None:
+        return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="vedette-demo-")))
+    folder = Path(named)
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageError(f"--data {named} is not empty, and a demo begins anew: name a folder that does not exist yet")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _settings(server: ServerHandle, folder: Path) -> LiveSettings:
+    config = override(Config(), {"store.data": str(folder)})
+    names = [name for name in server.hosts if not name.startswith("*.")]
+    return LiveSettings(
+        config=config,
+        clock=server.clock,
+        folder=folder,
+        agent=user_agent(__version__, ""),
+        sites=tuple(read_site(f"http://{name}/") for name in names),
+        detours=tuple(read_detour(line) for line in server.connect_to_lines()),
+        allow_private=True,
+        forever=True,
+        demo=True,
+    )
+
+
+def _visitors(options: argparse.Namespace, settings: LiveSettings, stack: ExitStack) -> VisitorsHandle | None:
+    """A made public, which begins to search as soon as there is something to find."""
+    if not options.visitors:
+        return None
+    started = start_visitors(_port(settings), settings.clock, options.visitors, seed=options.seed)
+    return stack.enter_context(started)
+
+
+def _visited(visitors: VisitorsHandle) -> str:
+    tally = visitors.stop()
+    if tally is None or not tally.visits:
+        return "No visitors came: they wait until there is something to find."
+    did = f"searched {counted(tally.searches, 'time')} and opened {counted(tally.clicks, 'result')}"
+    return f"Visitors came {counted(tally.visits, 'time')}, {did}."
+
+
+def _port(settings: LiveSettings) -> int:
+    """Where the search page is."""
+    assert settings.listener is not None
+    port: int = settings.listener.getsockname()[1]
+    return port
+
+
+def _welcome(options: argparse.Namespace, server: ServerHandle, settings: LiveSettings, token: str) -> str:
+    first = next(iter(server.hosts))
+    public = f"made ones, who search about {options.visitors:g} times a second" if options.visitors else "none but you"
+    return "\n".join(
+        [
+            f"{options.world} with seed {options.seed}: {len(server.hosts)} hosts on port {server.port} of loopback.",
+            f"One second here is {span(server.clock.speed)} there.",
+            f"Data      {settings.folder}",
+            f"Search    http://127.0.0.1:{_port(settings)}/",
+            f"Console   http://127.0.0.1:{_port(settings)}/console",
+            f"Token     {token}",
+            f"Visitors  {public}",
+            f"Look      curl -H 'Host: {first}' http://127.0.0.1:{server.port}/",
+            f"Stop      {'after ' + options.duration if options.duration else 'Ctrl-C'}",
+            "",
+        ]
+    )
+
+
+def _headline(options: argparse.Namespace, server: ServerHandle) -> str:
+    return f"{options.world}, {len(server.hosts)} hosts, {server.clock.speed:g} times as fast"
+
+
+def _judged(log: Path, settings: LiveSettings) -> str:
+    header, entries = read_log(log)
+    crawl = settings.config.crawl
+    verdict = judge(entries, header, delay_s=crawl.delay_s, address_delay_s=crawl.address_delay_s)
+    told = f"The servers' own log: {amount(verdict.requests)} requests to {amount(verdict.hosts)} hosts"
+    if not verdict.total:
+        return f"{told}, none too soon, none disallowed."
+    return "\n".join(
+        [f"{told}, {amount(verdict.total)} violations:", *(each.detail for each in verdict.violations[:10])]
+    )

@@ -1,0 +1,325 @@
+"""A site's settings as people write them: ``key=value`` on a command line, ``[[site]]`` tables in TOML.
+
+Each key is declared once; options, ``set``, ``export`` and ``import`` follow from it. An unknown key is an error that
+names the nearest known one. Only what differs from the default is written out.
+"""
+
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+from vedette.config import format_duration, format_size, parse_duration, parse_size
+from vedette.discover.push.promises import MOST_PROMISES
+from vedette.discover.urls.scope import read_site
+from vedette.errors import ConfigError, UsageError
+from vedette.fetch.hours import read_hours
+from vedette.model import Overrule, Site
+
+__all__ = [
+    "OWNED",
+    "changes_of",
+    "changes_of_settings",
+    "checked",
+    "read_sites",
+    "settings_in_words",
+    "site_of_text",
+    "write_sites",
+]
+
+OWNED = "I-OWN-THIS-SITE"
+_SECRETS = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:[^\x00-\x1f\x7f]+")
+_SWITCHES = {"yes": True, "true": True, "no": False, "false": False}
+_READER = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,200}")
+_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)%", re.ASCII)
+_PLACE = re.compile(r"(?:https?://|/)[^\s\x00-\x1f\x7f-\x9f]{0,2000}")
+_MOST_BYTES = 1 << 24
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ConfigError("write a text in quotes")
+    return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
+        raise ConfigError('write a list of texts, such as ["/docs/*"]')
+    return tuple(value)
+
+
+def _switch(value: object) -> bool:
+    found = _SWITCHES.get(value.lower()) if isinstance(value, str) else value
+    if not isinstance(found, bool):
+        raise ConfigError("write yes or no" if isinstance(value, str) else "write true or false")
+    return found
+
+
+def _delay(value: object) -> float:
+    return parse_duration(_text(value))
+
+
+def _hours(value: object) -> str:
+    read_hours(_text(value))
+    return _text(value)
+
+
+def _rate(value: object) -> float:
+    size = parse_size(_text(value))
+    if size < 1:
+        raise ConfigError("write a size above 0, such as 100kB")
+    return float(size)
+
+
+def _share(value: object) -> float:
+    """A part of the whole: ``20%``, or 0.2 where TOML has numbers."""
+    percent = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    share = float(percent[1]) / 100 if percent else value
+    if not isinstance(share, int | float) or isinstance(share, bool) or not 0.00001 <= share <= 1:
+        raise ConfigError("write a part of the fetch budget from 0.001% to 100%, such as 20%")
+    return round(float(share), 5)
+
+
+def _percent(share: float) -> str:
+    return f"{round(share * 100, 3):g}%"
+
+
+def _owned(value: object) -> bool:
+    if value == OWNED:
+        return True
+    if value in {"no", "false"} or value is False:
+        return False
+    raise ConfigError(f"robots.txt is ignored only where you confirm that the site is yours: write {OWNED}")
+
+
+def _secrets(value: object) -> str:
+    if not _SECRETS.fullmatch(_text(value)):
+        # What was written may be the secret itself, so it is not repeated.
+        raise ConfigError("secrets are named by their place: write env:NAME or file:PATH")
+    return _text(value)
+
+
+def _overrules(value: object) -> tuple[str, ...]:
+    """Names, each once and in one order; of a text those between its commas, and none of them for ``none``."""
+    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ConfigError('write names, such as ["trap", "spam"]')
+    if names in (["none"], [""]):
+        return ()
+    known = get_args(Overrule)
+    return tuple(sorted(dict.fromkeys(names), key=lambda name: known.index(name) if name in known else -1))
+
+
+def _readers(value: object) -> tuple[str, ...]:
+    """Names of keys or of users that a proxy tells, each once; of a text those between its commas."""
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ConfigError('write names, such as ["alice", "wiki"]')
+    names = [name.strip() for name in names]
+    if not all(_READER.fullmatch(name) for name in names):
+        raise ConfigError("write names of keys or users with commas between, or * for everybody who has a name")
+    return tuple(dict.fromkeys(names))
+
+
+def _promises(value: object) -> tuple[str, ...]:
+    """Sources with the longest time between fetches, ``URL=15min``; kept as seconds and address."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ConfigError('write addresses with a time, such as ["/news=15min"]')
+    if len(texts) > MOST_PROMISES:
+        raise ConfigError(f"promise at most {MOST_PROMISES} sources of a site something")
+    return tuple(dict.fromkeys(_promise(text) for text in texts))
+
+
+def _promise(text: str) -> str:
+    place, _, interval = text.strip().rpartition("=")
+    if not _PLACE.fullmatch(place):
+        raise ConfigError("write an address and a time, such as /news=15min")
+    seconds = parse_duration(interval)
+    if seconds < 1:
+        raise ConfigError("promise a time of 1s or more")
+    return f"{seconds:g} {place}" if float(f"{seconds:g}") == seconds else f"{seconds!r} {place}"
+
+
+def _promised(promises: Sequence[str]) -> list[str]:
+    parts = (text.partition(" ") for text in promises)
+    return [f"{place}={format_duration(float(seconds))}" for seconds, _, place in parts]
+
+
+def _same(value: object) -> object:
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """How a field of ``facts.Site`` is read and written; both raise or give what TOML has."""
+
+    field: str
+    read: Callable[[object], object]
+    write: Callable[[Any], object] = _same
+
+
+_KEYS = {
+    "scope": _Key("scope", _text),
+    "include": _Key("include", _texts, list),
+    "exclude": _Key("exclude", _texts, list),
+    "sort_parameters": _Key("sort_parameters", _switch),
+    "drop_parameters": _Key("drop_parameters", _texts, list),
+    "delay": _Key("delay_s", _delay, format_duration),
+    "hours": _Key("hours", _hours),
+    "bytes_per_s": _Key("bytes_per_s", _rate, lambda rate: format_size(int(rate))),
+    "ignore_robots": _Key("ignore_robots", _owned, lambda owned: OWNED if owned else False),
+    "allow_private": _Key("allow_private", _switch),
+    "secrets": _Key("secrets", _secrets),
+    "change": _Key("change", _text),
+    "overrule": _Key("overrule", _overrules, list),
+    "readers": _Key("readers", _readers, list),
+    "share": _Key("share", _share, _percent),
+    "promise": _Key("promise", _promises, _promised),
+}
+# Of these, each word on a command line adds one.
+_MANY = (_texts, _promises)
+
+
+def site_of_text(text: str, settings: Mapping[str, object]) -> Site:
+    """The site that a person typed, with settings by key as TOML has them."""
+    fields: Any = changes_of_settings(settings)
+    return checked(replace(read_site(text), **fields))
+
+
+def changes_of_settings(settings: Mapping[str, object]) -> dict[str, object]:
+    """Fields of a site with their new values, from settings by key as TOML has them.
+
+    >>> changes_of_settings({"delay": "5s"})
+    {'delay_s': 5.0}
+    """
+    return {_key(key).field: _value(key, value) for key, value in settings.items()}
+
+
+def checked(site: Site) -> Site:
+    """The site, if what it says of scope, patterns and judgements can be meant."""
+    read_site(
+        site.start,
+        scope=site.scope,
+        include=site.include,
+        exclude=site.exclude,
+        change=site.change,
+        overrule=site.overrule,
+    )
+    return site
+
+
+def changes_of(words: Sequence[str]) -> dict[str, object]:
+    """Fields of a site with their new values, from ``key=value`` words; nothing behind the sign is the default.
+
+    >>> changes_of(["delay=5s", "include=/a/*", "include=/b/*", "hours="])
+    {'delay_s': 5.0, 'include': ('/a/*', '/b/*'), 'hours': ''}
+    """
+    changes: dict[str, object] = {}
+    for word in words:
+        name, sign, text = word.partition("=")
+        key = _key(name)
+        if not sign:
+            raise UsageError(f"{word}: write {name}=VALUE, or {name}= to take it back")
+        if not text:
+            changes[key.field] = getattr(Site(""), key.field)
+        elif key.read in _MANY:
+            before: Any = changes.get(key.field, ())
+            added: Any = _value(name, [text])
+            changes[key.field] = (*before, *added)
+        else:
+            changes[key.field] = _value(name, text)
+    return changes
+
+
+def settings_in_words(site: Site) -> str:
+    """What differs from the default, on one line.
+
+    >>> settings_in_words(Site("https://example.org/", delay_s=2.0, exclude=("*.zip$",)))
+    'scope host, exclude *.zip$, delay 2s'
+    """
+    said = [f"{name} {_plain(value)}" for name, value in _differences(site)]
+    return ", ".join(said if site.scope != "host" else ["scope host", *said])
+
+
+def write_sites(sites: Iterable[tuple[Site, bool]]) -> str:
+    r"""TOML for sites, each with whether it is paused.
+
+    >>> print(write_sites([(Site("https://example.org/", delay_s=2.0), True)]))
+    [[site]]
+    start = "https://example.org/"
+    delay = "2s"
+    paused = true
+    <BLANKLINE>
+    """
+    return "\n".join("\n".join(["[[site]]", *_table(site, paused), ""]) for site, paused in sites)
+
+
+def read_sites(text: str, source: str) -> tuple[tuple[Site, bool], ...]:
+    """Sites from TOML, each with whether it is paused; a ``UsageError`` names the place and what to write."""
+    if len(text) > _MOST_BYTES:
+        raise UsageError(f"{source}: is larger than {format_size(_MOST_BYTES)}: this is no list of sites")
+    try:
+        tables = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UsageError(f"{source}: is not TOML: {reason}") from None
+    unknown = next((key for key in tables if key != "site"), None)
+    sites = tables.get("site", [])
+    if unknown is not None or not isinstance(sites, list):
+        raise UsageError(f'{source}: "{unknown or "site"}" is no list of sites: write one [[site]] table a site')
+    return tuple(_read_table(table, f"{source}, site {number}") for number, table in enumerate(sites, 1))
+
+
+def _read_table(table: object, place: str) -> tuple[Site, bool]:
+    if not isinstance(table, dict) or not isinstance(table.get("start"), str):
+        raise UsageError(f'{place}: start is missing: write start = "https://example.org/"')
+    settings = {key: value for key, value in table.items() if key not in {"start", "paused"}}
+    try:
+        paused = _switch(table.get("paused", False))
+        return site_of_text(table["start"], settings), paused
+    except UsageError as error:
+        raise UsageError(f"{place} ({table['start'][:100]}): {error}") from None
+
+
+def _key(name: str) -> _Key:
+    if name not in _KEYS:
+        near = difflib.get_close_matches(name[:40], _KEYS, 1)
+        advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(_KEYS)}"
+        raise UsageError(f'unknown setting "{name[:40]}"; {advice}')
+    return _KEYS[name]
+
+
+def _value(name: str, value: object) -> object:
+    try:
+        return _key(name).read(value)
+    except ConfigError as error:
+        raise UsageError(f"{name}: {error}") from None
+
+
+def _differences(site: Site) -> Iterator[tuple[str, object]]:
+    plain = Site("")
+    for name, key in _KEYS.items():
+        value = getattr(site, key.field)
+        if value != getattr(plain, key.field):
+            yield name, key.write(value)
+
+
+def _table(site: Site, paused: bool) -> Iterator[str]:  # noqa: FBT001 - a column of the table
+    yield f"start = {_toml(site.start)}"
+    for name, value in _differences(site):
+        yield f"{name} = {_toml(value)}"
+    if paused:
+        yield "paused = true"
+
+
+def _toml(value: object) -> str:
+    """JSON's spelling of texts, lists and truth is TOML's too, but for one control character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _plain(value: object) -> str:
+    return " ".join(value) if isinstance(value, list) else str(value)

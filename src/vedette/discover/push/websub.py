@@ -1,0 +1,65 @@
+"""Which hub a feed is pushed from: by its Link headers, else by the links in it (WebSub, section 4).
+
+A hub tells its subscribers when a *topic* has changed: the address that the feed gives as its own. A topic elsewhere
+than where the feed was found is not believed, since anybody could have us subscribe to somebody else's.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from vedette.discover.formats.feeds import Feed
+from vedette.discover.urls.normalize import resolve
+from vedette.model import origin_of
+
+__all__ = ["Offer", "linked", "offered"]
+
+LONGEST_HEADER = 8_192
+LONGEST_URL = 2_048
+MOST_LINKS = 64
+_LINK = re.compile(r"<([^<>]{1,2048})>((?:[^<,\"]|\"[^\"]*\")*+)")
+_RELATION = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re.IGNORECASE)
+
+
+class Offer(NamedTuple):
+    """A feed that can be had by push: who pushes it, and under which name."""
+
+    hub: str
+    topic: str
+
+
+def offered(url: str, feed: Feed, link_headers: Iterable[str] = ()) -> Offer | None:
+    """What a feed that was fetched from ``url`` offers; None where it names no hub.
+
+    >>> offered("https://example.org/feed", Feed(hub="https://hub.example.net/"))
+    Offer(hub='https://hub.example.net/', topic='https://example.org/feed')
+    >>> offered("https://example.org/feed", Feed(), ['<https://hub.example.net/>; rel="hub"']).hub
+    'https://hub.example.net/'
+    """
+    headers = list(link_headers)
+    hub = linked(headers, "hub", url) or feed.hub
+    if hub is None or len(hub) > LONGEST_URL:
+        return None
+    own = linked(headers, "self", url) or feed.self_link or url
+    is_near = len(own) <= LONGEST_URL and origin_of(own).host == origin_of(url).host
+    return Offer(hub, own if is_near else url)
+
+
+def linked(headers: Iterable[str], relation: str, base: str) -> str | None:
+    """The first address of a relation in Link headers (RFC 8288), absolute; None where there is none.
+
+    >>> linked(['</a>; rel="next", <b>; rel="self hub"'], "hub", "https://example.org/x/")
+    'https://example.org/x/b'
+    """
+    found = (resolve(href, base) for header in headers for href, words in _links(header) if relation in words)
+    return next((url for url in found if url is not None), None)
+
+
+def _links(header: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Addresses with their relations; only the first ``rel`` of a link counts."""
+    for number, link in enumerate(_LINK.finditer(header[:LONGEST_HEADER])):
+        if number == MOST_LINKS:
+            return
+        named = _RELATION.search(link[2])
+        words = (named[1] or named[2] or "") if named else ""
+        yield link[1], tuple(words.lower().split())

@@ -1,0 +1,126 @@
+"""Where the links of pages lead, remembered: most links of a site stand on many of its pages.
+
+A link is followed through three steps that cost far more than a look-up: it is resolved against its page, given to the
+site that takes it, and written in that site's spelling. Their result depends on the absolute text of the link alone,
+so it is kept by that text, in two halves: when the younger is full, it becomes the older, and what nobody has asked
+for since is forgotten.
+
+Links that no site takes are not followed, but the hosts that they name can be told (``strangers``).
+"""
+
+import re
+from collections.abc import Iterable
+
+from vedette.discover.urls.duplicate_rules import Learned
+from vedette.discover.urls.normalize import normalize, resolve
+from vedette.discover.urls.scope import SiteIndex
+from vedette.model import Site, origin_of
+
+__all__ = ["Links", "spelt"]
+
+NOTHING = Learned()
+
+HALF = 50_000
+# Longer links are rare, and a hostile page must not fill the memory with them.
+LONGEST_KEPT = 500
+# A second character after "/" that makes a link lead to another host, now or once it was stripped.
+_ELSEWHERE = frozenset("/\\\t\n\r")
+# A link that names its host, and what it writes between the slashes: all that the host can depend on.
+_NAMES_HOST = re.compile(r"\s{0,9}(https?:)?//([^/\\?#]{1,300}+)(?=[/\\?#]|\Z)", re.ASCII | re.IGNORECASE)
+# The standard lets signs into hosts that no name has, some of which a shell would read: nobody is offered those.
+_HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*", re.ASCII)
+MOST_STRANGERS = 20
+MOST_HOSTS = 10_000
+
+
+class Links:
+    """What links lead to under the rules for sites that hold now.
+
+    >>> from vedette.model import Site
+    >>> links = Links(SiteIndex([Site("https://example.org/")]))
+    >>> links.within(["/b?utm_source=x", "c#top", "https://example.com/"], "https://example.org/a/")
+    ('https://example.org/b', 'https://example.org/a/c')
+    """
+
+    def __init__(self, sites: SiteIndex, learned: Learned = NOTHING) -> None:
+        self.sites = sites
+        self._learned = learned
+        self._young: dict[str, str | None] = {}
+        self._old: dict[str, str | None] = {}
+        self._hosts: dict[str, str | None] = {}
+
+    def within(self, hrefs: Iterable[str], base: str) -> tuple[str, ...]:
+        """The URLs within the sites that these links on page ``base`` lead to, each once, in order."""
+        found = dict.fromkeys(self.each(hrefs, base))
+        found.pop(None, None)
+        return tuple(url for url in found if url is not None)
+
+    def each(self, hrefs: Iterable[str], base: str) -> list[str | None]:
+        """Where each link leads; None where no site takes it."""
+        start = base.find("/", base.find("//") + 2)
+        origin, folder = base[:start], base[: base.partition("?")[0].rfind("/") + 1]
+        young, found = self._young, []
+        for href in hrefs:
+            if href.startswith(("http://", "https://")):
+                text = href
+            elif href[:1] == "/" and href[1:2] not in _ELSEWHERE:
+                text = origin + href
+            elif href[:1].isalnum() and ":" not in href:
+                text = folder + href
+            else:
+                found.append(self._follow(resolve(href, base)))
+                continue
+            try:
+                found.append(young[text])
+            except KeyError:
+                found.append(self._remember(text))
+        return found
+
+    def strangers(self, hrefs: Iterable[str]) -> tuple[str, ...]:
+        """The hosts that these links, which no site takes, name and that no site has; each once, the first few.
+
+        >>> links = Links(SiteIndex([Site("https://example.org/docs/", scope="prefix")]))
+        >>> links.strangers(["https://me@Example.com:8443/a", "//example.net", "https://example.org/b", "/c"])
+        ('example.com', 'example.net')
+        """
+        found: dict[str, None] = {}
+        for href in hrefs:
+            named = _NAMES_HOST.match(href)
+            host = self._stranger(named[2]) if named else None
+            if host is not None:
+                found[host] = None
+                if len(found) == MOST_STRANGERS:
+                    break
+        return tuple(found)
+
+    def _stranger(self, authority: str) -> str | None:
+        """The host in an authority, as it was written, unless a site has it; many pages name the same few."""
+        if authority not in self._hosts:
+            if len(self._hosts) >= MOST_HOSTS:
+                self._hosts.clear()
+            self._hosts[authority] = self._host_elsewhere(authority)
+        return self._hosts[authority]
+
+    def _host_elsewhere(self, authority: str) -> str | None:
+        url = resolve(f"https://{authority}/", None)
+        host = origin_of(url).host.removesuffix(".") if url is not None else ""
+        return host if _HOST.fullmatch(host) and not self.sites.of_host(host) else None
+
+    def _remember(self, text: str) -> str | None:
+        url = self._old[text] if text in self._old else self._follow(resolve(text, None))
+        if len(text) <= LONGEST_KEPT:
+            if len(self._young) >= HALF:
+                self._old = dict(self._young)
+                self._young.clear()  # the same object: a caller may hold it
+            self._young[text] = url
+        return url
+
+    def _follow(self, url: str | None) -> str | None:
+        """The name under which a site knows the URL."""
+        site = self.sites.site_of(url) if url is not None else None
+        return spelt(normalize(url, site), site, self._learned) if site is not None and url is not None else None
+
+
+def spelt(url: str, site: Site, learned: Learned) -> str:
+    """The URL to fetch in place of this one, by what was learned of copies, unless the operator knows better."""
+    return url if not learned.rules or "copy" in site.overrule else learned.apply(url)[0]

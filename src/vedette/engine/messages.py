@@ -1,0 +1,217 @@
+"""What keeper and workers say to each other: errands out, results back. Plain values, sent in batches.
+
+The keeper decides what may be asked for; a worker decides when, within the host's pauses, and reads what comes.
+
+They are named tuples, not dataclasses, because they cross a process boundary with every page, and pickle packs a tuple
+several times as fast.
+"""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Literal, NamedTuple
+
+from vedette.discover.urls.duplicate_rules import Learned
+from vedette.model import Failure, Headers, Origin, Purpose, Site
+from vedette.parse.change.comparison import Change, Kept
+
+__all__ = [
+    "Content",
+    "Copy",
+    "Errand",
+    "Fetched",
+    "HostNews",
+    "HostOrders",
+    "Kind",
+    "Noted",
+    "Orders",
+    "Place",
+    "Recall",
+    "Report",
+    "Result",
+    "Silent",
+    "Stop",
+]
+
+Kind = Literal["page", "document", "feed", "sitemap", "other"]
+
+
+class Place(NamedTuple):
+    """Where an answer is archived."""
+
+    file: str
+    offset: int
+    length: int
+
+
+class Copy(NamedTuple):
+    """What is at hand of a page that is asked for again: validators, what its last answer was, and what it said."""
+
+    etag: str
+    last_modified: str
+    digest: str
+    payload_digest: str
+    fetched_s: float
+    kept: Kept | None = None
+
+
+class Errand(NamedTuple):
+    """A thing to ask a host for: a page (by its id), or one hop on the way to an origin's robots.txt (id 0).
+
+    ``valid_until_s`` is when the word of robots.txt that allows it ends; it is not sent later than that.
+    """
+
+    id: int
+    host: str
+    url: str
+    purpose: Purpose
+    worth: float = 0.0
+    depth: int = 0
+    hops: int = 0
+    headers: Headers = ()
+    copy: Copy | None = None
+    robots_of: Origin | None = None
+    valid_until_s: float = inf
+
+
+class HostOrders(NamedTuple):
+    """How a host is to be treated: where it is, its pauses, when it may be asked first, how strained it was."""
+
+    name: str
+    address: str
+    delay_s: float
+    crawl_delay_s: float | None
+    ready_s: float
+    strain: int
+    bytes_per_s: float | None = None
+
+
+class Content(NamedTuple):
+    """What a page says, as far as others need to know; dates are None and words empty where it does not say.
+
+    ``kept`` is what the next version will be compared with, ``change`` what became of the last one. ``marks`` are words
+    of its owner about what may be done with it; ``objections`` are what speaks against indexing it, by name, each with
+    what it rests on. ``anchors`` are what the page calls its links, one for each. ``stored`` is its text, packed for
+    the index, where it is new. ``private`` names the site with whose secrets it was fetched, where it was.
+    ``unweighed`` says that a change counts only if searches notice it, which is not known yet.
+    """
+
+    kept: Kept
+    charset: str = ""
+    language: str = ""
+    description: str = ""
+    canonical: str = ""
+    marks: str = ""
+    words: int = 0
+    published_s: float | None = None
+    modified_s: float | None = None
+    spam: float = 0.0
+    objections: tuple[tuple[str, str], ...] = ()
+    change: Change | None = None
+    anchors: tuple[str, ...] = ()
+    stored: bytes = b""
+    private: str = ""
+    unweighed: bool = False
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether it says that it does not exist."""
+        return any(name == "missing" for name, _ in self.objections)
+
+
+# Keeper to worker
+
+
+class Orders(NamedTuple):
+    """Hosts and errands; the rules for links, the operator's and those that were learned, where they have changed."""
+
+    hosts: tuple[HostOrders, ...] = ()
+    errands: tuple[Errand, ...] = ()
+    sites: tuple[Site, ...] | None = None
+    learned: Learned | None = None
+
+
+class Recall(NamedTuple):
+    """Give back every errand of these hosts that has not left yet."""
+
+    hosts: tuple[str, ...]
+
+
+class Noted(NamedTuple):
+    """Reports up to this number are durable."""
+
+    serial: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Finish what is on its way, report, and end."""
+
+
+# Worker to keeper
+
+
+class Fetched(NamedTuple):
+    """An answer, read: what the keeper needs to decide, and where the rest is archived.
+
+    ``strangers`` are hosts that no site takes and that a page which is fetched for the first time links to. ``dates``
+    are when the pages behind the links changed, as far as a sitemap or feed says so; none at all where it never does.
+    ``held_s`` is for how long a connection was held, by our clock, however fast time goes.
+    """
+
+    errand: Errand
+    status: int
+    started_s: float
+    ended_s: float
+    headers: Headers
+    kind: Kind = "other"
+    title: str = ""
+    links: tuple[str, ...] = ()
+    dates: tuple[float | None, ...] = ()
+    sources: tuple[str, ...] = ()
+    location: str | None = None
+    body_bytes: int = 0
+    digest: str = ""
+    payload_digest: str = ""
+    changed: bool = True
+    place: Place | None = None
+    robots: bytes = b""
+    content: Content | None = None
+    strangers: tuple[str, ...] = ()
+    held_s: float = 0.0
+
+    def header(self, name: str) -> str:
+        """The first value of a header by its lower-case name; empty where there is none."""
+        return next((value for key, value in self.headers if key == name), "")
+
+
+class Silent(NamedTuple):
+    """No answer came."""
+
+    errand: Errand
+    failure: Failure
+    detail: str
+    started_s: float
+    ended_s: float
+    held_s: float = 0.0
+
+
+Result = Fetched | Silent
+
+
+class HostNews(NamedTuple):
+    """When a host may be asked again, how strained it is, and why it waits (empty where it simply rests)."""
+
+    name: str
+    ready_s: float
+    strain: int
+    trouble: str
+
+
+class Report(NamedTuple):
+    """What a worker did since its last report; ``archived`` is how far its files may be acknowledged."""
+
+    serial: int
+    results: tuple[Result, ...] = ()
+    returned: tuple[Errand, ...] = ()
+    hosts: tuple[HostNews, ...] = ()
+    archived: tuple[tuple[str, int], ...] = ()

@@ -1,0 +1,176 @@
+"""How many pages may be given out: so many a second in all, and of that its part for a site that has a share.
+
+Token buckets in world time. A bucket fills at a steady pace up to its burst, and each page takes one of the bucket of
+all. A site with a share has a bucket of its own beside it. While that has something the site goes before those without
+a share. When it is empty the site may *borrow* what nobody else takes: what would soon overflow the bucket of all. As
+soon as others have work nothing overflows, so a borrower is held to its share; and it takes nothing that others of a
+share had a right to. What must not wait (robots.txt, and what somebody asked for by name) leaves in any case and is
+counted; what it takes in advance is bounded, so that it can slow the rest down and not stop it. A page that comes back
+unasked is given back.
+
+This is a limit that holds at every moment. Which fetches are worth it is for the price to say (``vedette.pricing``):
+what is not worth that does not come here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import floor, inf
+
+__all__ = ["ALL", "Allowance", "Bucket"]
+
+# The bucket of everybody; those of sites are named by their starts.
+ALL = ""
+LEAST_SAVED = 2.0
+
+
+@dataclass(slots=True)
+class Bucket:
+    """So many a second, and ``burst`` at once; what was taken is counted from when it was last full.
+
+    Counting from there, and not from one look to the next, keeps rounding small where times are large. ``ready_s`` is
+    the one measure of whether anything is there, so that whoever comes back at that time finds something.
+
+    >>> bucket = Bucket(per_s=2.0, burst=3.0)
+    >>> [bucket.room(10.0), *(bucket.take(10.0) for _ in range(3)), bucket.room(10.0)]
+    [3, None, None, None, 0]
+    >>> bucket.ready_s, bucket.room(10.5), bucket.room(99.0)
+    (10.5, 1, 3)
+    """
+
+    per_s: float
+    burst: float
+    taken: float = 0.0
+    full_s: float = -inf
+    seen_s: float = -inf
+
+    @property
+    def ready_s(self) -> float:
+        """When the next may be taken; in the past where it may be now."""
+        lacking = self.taken + 1.0 - self.burst
+        return self.full_s + lacking / self.per_s if lacking > 0 else -inf
+
+    def room(self, now_s: float) -> int:
+        """How many may be taken now."""
+        self._look(now_s)
+        return max(1, floor(self._level())) if now_s >= self.ready_s else 0
+
+    def take(self, now_s: float) -> None:
+        """One is taken; it is for the caller to know that it may be."""
+        self._look(now_s)
+        if self._level() >= self.burst:
+            self.full_s, self.taken = now_s, 0.0
+        self.taken += 1.0
+
+    @property
+    def spare_s(self) -> float:
+        """When one may be taken that nobody else would: half of a burst stays, or all but the one that is taken."""
+        lacking = self.taken + 1.0 + min(self.burst / 2, self.burst - 1.0) - self.burst
+        return self.full_s + lacking / self.per_s if lacking > 0 else -inf
+
+    def spare(self, now_s: float) -> int:
+        """How many may be taken that nobody else would.
+
+        >>> bucket = Bucket(per_s=2.0, burst=8.0)
+        >>> bucket.spare(10.0), [bucket.take(10.0) for _ in range(4)], bucket.spare(10.0), bucket.spare_s
+        (4, [None, None, None, None], 0, 10.5)
+        """
+        self._look(now_s)
+        kept = min(self.burst / 2, self.burst - 1.0)
+        return max(1, floor(self._level() - kept)) if now_s >= self.spare_s else 0
+
+    def give_back(self) -> None:
+        """One that was taken was not used; what is there never exceeds the burst."""
+        self.taken = max(self.taken - 1.0, 0.0)
+
+    def overdraw(self, now_s: float) -> None:
+        """One is taken in any case; no more is owed than comes back in the time of one burst."""
+        self._look(now_s)
+        if self._level() > -self.burst:
+            self.take(now_s)
+
+    def set_pace(self, per_s: float, burst: float) -> None:
+        """Another pace from now on; what is there stays, as far as there is room for it."""
+        if self.full_s > -inf:
+            self.full_s, self.taken = self.seen_s, max(burst - self._level(), 0.0)
+        self.per_s, self.burst = per_s, burst
+
+    def _level(self) -> float:
+        back = (self.seen_s - self.full_s) * self.per_s if self.taken else inf
+        return min(self.burst, self.burst + back - self.taken)
+
+    def _look(self, now_s: float) -> None:
+        """A clock that was put back takes nothing away and adds nothing."""
+        if now_s < self.seen_s:
+            self.full_s -= self.seen_s - now_s
+        self.seen_s = now_s
+
+
+class Allowance:
+    """The bucket of all, and those of the sites with a share. ``borrows``: nobody else waits for the bucket of all.
+
+    >>> allowance = Allowance()
+    >>> allowance.set_pace(per_s=10.0, burst_s=1.0, shares={"https://example.org/": 0.2})
+    >>> [allowance.room("https://example.org/", 0.0, borrows=borrows) for borrows in (False, True)]
+    [2, 5]
+    >>> allowance.room("https://example.com/", 0.0, borrows=True)
+    10
+    """
+
+    def __init__(self) -> None:
+        self._buckets: dict[str, Bucket] = {}
+
+    def set_pace(self, per_s: float, burst_s: float, shares: Mapping[str, float]) -> None:
+        """So many pages a second; sites by their starts, each with its part of it. What was taken stays taken."""
+        before, self._buckets = self._buckets, {}
+        for name, share in {ALL: 1.0, **shares}.items():
+            # Of its own a site may save two: so what it cannot have while the bucket of all is empty is not lost to it.
+            pace, burst = per_s * share, max(1.0 if name == ALL else LEAST_SAVED, per_s * share * burst_s)
+            bucket = self._buckets[name] = before.get(name) or Bucket(pace, burst)
+            bucket.set_pace(pace, burst)
+
+    def room(self, site: str, now_s: float, *, borrows: bool) -> int:
+        """How many pages of a site may be given out now."""
+        own = min(bucket.room(now_s) for bucket in self._of(site))
+        return max(own, self._buckets[ALL].spare(now_s)) if borrows else own
+
+    def lacking(self, site: str, now_s: float, *, borrows: bool) -> str | None:
+        """The name of the bucket that keeps a site waiting: its own before that of all; None where none does."""
+        if borrows and self._buckets[ALL].spare(now_s):
+            return None
+        names = (site, ALL) if site in self._buckets else (ALL,)
+        return next((name for name in names if not self._buckets[name].room(now_s)), None)
+
+    def has_right(self, site: str, now_s: float) -> bool:
+        """Whether a site has something left of a share of its own."""
+        return site != ALL and site in self._buckets and self._buckets[site].room(now_s) > 0
+
+    def has_room(self, name: str, now_s: float, *, borrows: bool) -> bool:
+        """Whether those who wait for a bucket may have something."""
+        return self._buckets[name].room(now_s) > 0 or (borrows and self._buckets[ALL].spare(now_s) > 0)
+
+    def ready_s(self, site: str) -> float:
+        """When a page of a site may be given out, if none is before."""
+        return min(max(bucket.ready_s for bucket in self._of(site)), self._buckets[ALL].spare_s)
+
+    def take(self, site: str, now_s: float, *, borrows: bool) -> bool:
+        """A page of a site is given out, if it may be: of its own, or borrowed."""
+        if self.lacking(site, now_s, borrows=borrows) is not None:
+            return False
+        for bucket in self._of(site):
+            if bucket is self._buckets[ALL] or bucket.room(now_s):
+                bucket.take(now_s)
+        return True
+
+    def give_back(self, site: str) -> None:
+        """A page of a site that was given out came back unasked."""
+        for bucket in self._of(site):
+            bucket.give_back()
+
+    def overdraw(self, site: str, now_s: float) -> None:
+        """Something that must not wait is given out."""
+        for bucket in self._of(site):
+            bucket.overdraw(now_s)
+
+    def _of(self, site: str) -> tuple[Bucket, ...]:
+        """What a page of a site takes from."""
+        return tuple(self._buckets[name] for name in dict.fromkeys((site, ALL)) if name in self._buckets)

@@ -1,0 +1,84 @@
+"""What fetching a page costs, in ordinary fetches: the request, what is sent, and for how long a connection is held.
+
+Seconds are of our own clock, from the moment a request leaves until its answer ended: rests of a host, back-off and the
+other hops of a redirect are no part of it. In fast time they are wall time, as latency is.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
+
+import numpy as np
+
+from vedette.policy import Floats
+
+__all__ = ["FetchCost"]
+
+# Budgets and politeness count requests: one is as dear as so many bytes, and no page costs many times what others do.
+REQUEST_BYTES = 100_000.0
+# A second for which a connection is held is as dear as so many bytes; whatever hangs counts for no more than so long.
+SECOND_BYTES = 100_000.0
+LONGEST_S = 30.0
+MOST = 3.0
+REMEMBERED = 1_000  # fetches, over which the mean is about taken
+
+
+@dataclass(frozen=True, slots=True)
+class FetchCost:
+    """The mean size of what is fetched, and how long that takes; a page that is so large and so slow costs 1.
+
+    >>> cost = FetchCost().after([50_000, 250_000], [0.0, 1.0])
+    >>> cost.of([150_000, 0, 10**9], [0.5, 0.5, 0.5]).tolist(), cost.of([150_000] * 3, [0.0, 5.0, 99.0]).tolist()
+    ([1.0, 0.5, 3.0], [0.8333333333333334, 2.5, 3.0])
+    """
+
+    mean_bytes: float = 0.0
+    seen: int = 0
+    mean_s: float = 0.0
+
+    def after(self, sizes: Sequence[int], seconds: Sequence[float]) -> "FetchCost":
+        """The means with some more fetches, of which old ones fade."""
+        if not sizes:
+            return self
+        seen = self.seen + len(sizes)
+        weight = len(sizes) / min(seen, max(REMEMBERED, len(sizes)))
+        mean_bytes = self.mean_bytes + weight * (float(np.mean(sizes)) - self.mean_bytes)
+        mean_s = self.mean_s + weight * (float(np.mean(_held(seconds))) - self.mean_s)
+        return FetchCost(mean_bytes, min(seen, REMEMBERED), mean_s)
+
+    def of(self, sizes: Sequence[int], seconds: Sequence[float | None]) -> Floats:
+        """What pages cost that are so large and take so long, the mean where None; 1 each where nothing was seen."""
+        if not self.seen:
+            return np.ones(len(sizes))
+        held_s = _held([self.mean_s if each is None else each for each in seconds])
+        spent = np.array(sizes, float) + REQUEST_BYTES + SECOND_BYTES * held_s
+        usual = self.mean_bytes + REQUEST_BYTES + SECOND_BYTES * self.mean_s
+        cost: Floats = np.minimum(spent / usual, MOST)
+        return cost
+
+    def to_json(self) -> str:
+        """For the next run."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str | None) -> "FetchCost":
+        """What an earlier run wrote, also one that knew no seconds; nothing seen where that makes no sense.
+
+        >>> FetchCost.from_json(FetchCost(5.0, 2, 0.5).to_json()), FetchCost.from_json('{"seen": "x"}').seen
+        (FetchCost(mean_bytes=5.0, seen=2, mean_s=0.5), 0)
+        >>> FetchCost.from_json('{"mean_bytes": 5.0, "seen": 2}')
+        FetchCost(mean_bytes=5.0, seen=2, mean_s=0.0)
+        """
+        try:
+            kept = cls(**json.loads(text or "{}"))
+            sound = all(isfinite(each) and each >= 0 for each in (kept.mean_bytes, kept.mean_s, kept.seen))
+        except (TypeError, ValueError):
+            return cls()
+        return kept if sound else cls()
+
+
+def _held(seconds: Sequence[float]) -> Floats:
+    """What counts of them: a clock that was put back takes nothing away."""
+    held: Floats = np.clip(np.nan_to_num(np.array(seconds, float), nan=0.0, posinf=LONGEST_S), 0.0, LONGEST_S)
+    return held

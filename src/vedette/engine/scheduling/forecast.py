@@ -1,0 +1,105 @@
+"""How well changes are foreseen: what a policy expected of refreshes, and what they found, over about a day.
+
+Before a page is fetched again its policy says how probably it has changed. Of those with a chance of 30 to 40 %, about
+35 % should turn out to have changed; where they do not, its due times rest on sand.
+"""
+
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from vedette.policy import Floats, Ints
+from vedette.refresh.known_pages import Bools
+
+__all__ = ["Forecast"]
+
+BINS = 10
+# What was a day ago counts half.
+HALF_LIFE_S = 86_400.0
+_NONE = (0.0,) * BINS
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Refreshes and those that found nothing new; by tenths of the chance: how many, the sum of chances, and changes.
+
+    All of them fade. ``refreshes`` counts also those of which no chance was said.
+
+    >>> said = Forecast().after(np.array([0.25, 0.95]), np.array([False, True]), 0.0)
+    >>> said.refreshes, said.wasted, said.expected_share, said.found_share
+    (2.0, 1.0, 0.6, 0.5)
+    """
+
+    refreshes: float = 0.0
+    wasted: float = 0.0
+    count: tuple[float, ...] = _NONE
+    expected: tuple[float, ...] = _NONE
+    found: tuple[float, ...] = _NONE
+    at_s: float = 0.0
+
+    @property
+    def wasted_share(self) -> float | None:
+        """The part of refreshes that found the page as it was."""
+        return self.wasted / self.refreshes if self.refreshes > 0 else None
+
+    @property
+    def expected_share(self) -> float | None:
+        """The mean chance of those of which one was said."""
+        return sum(self.expected) / sum(self.count) if sum(self.count) > 0 else None
+
+    @property
+    def found_share(self) -> float | None:
+        """The part of those that had changed."""
+        return sum(self.found) / sum(self.count) if sum(self.count) > 0 else None
+
+    def after(self, chance: Floats | None, changed: Bools, now_s: float) -> "Forecast":
+        """With these refreshes; without chances they are only counted."""
+        faded = self._faded(now_s)
+        more = replace(
+            faded,
+            refreshes=faded.refreshes + len(changed),
+            wasted=faded.wasted + float((~changed).sum()),
+        )
+        if chance is None or not len(chance):
+            return more
+        bins = np.clip((chance * BINS).astype(np.int64), 0, BINS - 1)
+        return replace(
+            more,
+            count=_added(faded.count, bins, np.ones(len(bins))),
+            expected=_added(faded.expected, bins, chance),
+            found=_added(faded.found, bins, changed.astype(np.float64)),
+        )
+
+    def _faded(self, now_s: float) -> "Forecast":
+        part = 0.5 ** (max(now_s - self.at_s, 0.0) / HALF_LIFE_S)
+        sums = {name: tuple(part * each for each in getattr(self, name)) for name in ("count", "expected", "found")}
+        return Forecast(part * self.refreshes, part * self.wasted, **sums, at_s=now_s)
+
+    def to_json(self) -> str:
+        """For the next run."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str | None) -> "Forecast":
+        """What an earlier run wrote; nothing where that makes no sense.
+
+        >>> Forecast.from_json(Forecast(refreshes=2.0).to_json()).refreshes, Forecast.from_json("[]").refreshes
+        (2.0, 0.0)
+        """
+        try:
+            read = json.loads(text or "{}")
+            kept = {each.name: read[each.name] for each in fields(cls) if each.name in read}
+            sums: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
+            made = cls(**sums)
+        except (TypeError, ValueError, KeyError):
+            return cls()
+        bins = (made.count, made.expected, made.found)
+        sound = all(len(each) == BINS and all(isfinite(one) for one in each) for each in bins)
+        return made if sound else cls()
+
+
+def _added(sums: tuple[float, ...], bins: Ints, more: Floats) -> tuple[float, ...]:
+    return tuple((np.array(sums) + np.bincount(bins, more, minlength=BINS)).tolist())

@@ -1,0 +1,64 @@
+"""URLs behind which there is no page any more, or which have moved: asked for ever more rarely, in case one comes back.
+
+An ask costs what any fetch costs, so it waits until the chance of a return is worth the price. After a bound nobody
+asks; a link that was not there before, or a date in a sitemap or feed, makes it worth an ask again.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from vedette.engine.messages import Fetched
+from vedette.engine.ports import Book, PageRow
+from vedette.engine.scheduling.schedule import gone_s, has_changed, is_good, is_source, kind_after, status_after
+from vedette.refresh.gone_pages import Returning
+
+__all__ = ["GonePages"]
+
+RETURNING = "refresh returning"
+Answered = tuple[Fetched, PageRow | None]
+
+
+class GonePages:
+    """What was learned of returns, and when to ask."""
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+        self.returning = Returning.from_json(book.life(RETURNING))
+
+    def judged(self, answers: Sequence[Fetched], earlier: Mapping[int, PageRow], price: float) -> dict[int, float]:
+        """When each of these that is gone is asked for again; infinite for never."""
+        pairs = [(result, earlier.get(result.errand.id)) for result in answers]
+        pairs = [pair for pair in pairs if not is_source(pair[0].errand.url, kind_after(*pair))]
+        self._learn(pairs)
+        return {
+            result.errand.id: result.ended_s + self.returning.wait_s(_gone_by(result, before), price)
+            for result, before in pairs
+            if not is_good(status_after(result, before))
+        }
+
+    def named_anew(self, ids: Sequence[int], now_s: float) -> None:
+        """Something names these URLs that did not before: those that are gone are asked for soon."""
+        looks = self._book.gone(ids)
+        times = [
+            (look.page, max(look.page.fetched_s + self.returning.wait_anew_s(gone_s(look.page)), now_s))
+            for look in looks
+        ]
+        self._book.keep_due([(page.id, at_s) for page, at_s in times if at_s < page.due_s])
+
+    def _learn(self, pairs: Sequence[Answered]) -> None:
+        """What became of those that were gone before."""
+        asks = [
+            (gone_s(before), result.ended_s - before.changed_s, is_good(status_after(result, before)))
+            for result, before in pairs
+            if before is not None and not is_good(before.status)
+        ]
+        if asks:
+            before_s, asked_s, back = np.array(asks, float).T
+            self.returning = self.returning.after(before_s, asked_s, back)
+            self._book.set_life(RETURNING, self.returning.to_json())
+
+
+def _gone_by(result: Fetched, before: PageRow | None) -> float:
+    """How long it has been gone; what was just found gone has not been at all."""
+    return 0.0 if before is None or has_changed(result, before) else result.ended_s - before.changed_s

@@ -1,0 +1,314 @@
+"""The discovery policy at work in the keeper: which known pages are looked at again for what they link to, and when.
+
+Sources are found, not given. Feeds, sitemaps and home pages are sources from their first fetch on; any other page
+becomes one when a later fetch of it shows something that nobody knew. What each is expected to bring is for the policy
+to say (``discover.policies.accrual``), and a look is made when what would be lost by waiting reaches the price of
+refreshes: there is one price for both. So looks spread over the day, and over sources, by themselves.
+
+What is learned of sources is held in memory and written down now and then: a crash loses some minutes of it.
+"""
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.discover.policies.accrual import Accrual
+from vedette.discover.polling.belief_codec import Kept, pack, unpack
+from vedette.discover.polling.poll_value import SOONEST_S, due, index, pace, rates, worth
+from vedette.discover.polling.sources import Bools, Sources
+from vedette.engine.ports import Book
+from vedette.engine.scheduling.alert_interest import Watched
+from vedette.engine.scheduling.look_counts import LookCounts, SourceCount
+from vedette.policy import Floats, Ints, rng_for
+from vedette.pricing import USUAL
+
+__all__ = ["Looked", "Looking", "SourceTold", "SourceYield"]
+
+SOURCES, COUNTS = "sources", "look counts"
+# A page that people lack for a day counts for as many ordinary changes that they lack for a day, as in a first fetch.
+PAGE_WORTH = USUAL
+MOST_SOURCES = 5_000
+# Lists are there to name what is new; other pages must not take their room.
+MOST_PAGES = 4_000
+# Of so many links of a page it is remembered who else shows them.
+MOST_LINKS = 300
+KEEP_EVERY_S = 600.0
+# However little a list brings, it is looked at once a day.
+LONGEST_S = 86_400.0
+DATED_S, SAME_PRICE = 900.0, 0.05
+# One that is due and has not been looked at is asked about again after so long.
+DUE_AGAIN_S = 30.0
+# For people: pages that show this part of what a source shows are alike; hours with so many times the mean are busy.
+ALIKE, MOST_ALIKE, BUSY = 0.2, 3, 1.5
+
+
+class Looked(NamedTuple):
+    """A look that has ended: at which page of which host, whether it was answered, and what was shown.
+
+    ``links`` are the ids of the URLs that it links to, ``new`` how many of them nobody knew. ``is_list`` says that the
+    page is there for its links, ``again`` that it had been fetched before; ``cost`` is in ordinary fetches.
+    """
+
+    id: int
+    host: int
+    ok: bool
+    is_list: bool
+    again: bool
+    links: Sequence[int] = ()
+    new: int = 0
+    cost: float = 1.0
+
+
+class SourceTold(NamedTuple):
+    """What is believed of a source, for people: new links an hour with an interval, and what a look would bring."""
+
+    an_hour: float
+    low: float
+    high: float
+    expected: float
+    looks: int
+    found: int
+    wasted: int
+    busiest_hours: tuple[int, ...]
+    """Of the day in UTC, the busiest first; empty where no hour is known to differ."""
+    alike: tuple[int, ...]
+    """Pages that show much of the same."""
+    alike_share: tuple[float, ...]
+    """How much of what appears on the source each of these shows."""
+    watched: float
+    """The part of what it links to that somebody watches."""
+
+
+class SourceYield(NamedTuple):
+    """A source among others: new links an hour with an interval, what a look may bring now, what looks came to."""
+
+    id: int
+    an_hour: float
+    low: float
+    high: float
+    expected: float
+    counted: SourceCount
+
+
+class _Dated(NamedTuple):
+    """When a source is due, at which price that is, and when it was worked out."""
+
+    due_s: float
+    price: float
+    asked_s: float
+
+
+class Looking:
+    """Sources, the belief about them, and when each is worth a look."""
+
+    def __init__(self, book: Book, seed: int = 1) -> None:
+        self._book, self._seed = book, seed
+        self._policy = Accrual()
+        kept = unpack(book.life(SOURCES))
+        self._belief = kept.belief
+        self._ids: list[int] = list(kept.ids)
+        self._place = {id_: place for place, id_ in enumerate(self._ids)}
+        self._hosts: list[int] = list(kept.hosts)
+        self._tried_s, self._counts = list(kept.tried_s), [list(row) for row in kept.counts]
+        self.counts = LookCounts.from_json(book.life(COUNTS))
+        self._watched = Watched(book)
+        self._kept_s: float | None = None
+        self._dated: dict[int, _Dated] = {}
+        # What looks cost in this run, by place; one that was not looked at yet costs what is usual.
+        self._costs: dict[int, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def is_source(self, id_: int) -> bool:
+        """Whether a page is looked at for what it links to."""
+        return id_ in self._place
+
+    def came(self, looks: Sequence[Looked], now_s: float) -> list[int]:
+        """Learn from looks; the ids of those that are sources."""
+        some = {look.id: look for look in looks if self._is_to_know(look)}
+        if not some:
+            return []
+        rows = list(some.values())
+        places = np.array([self._met(look) for look in rows], np.int64)
+        for place, look in zip(places.tolist(), rows, strict=True):
+            self._tried_s[place] = now_s
+            self._costs[place] = (self._costs.get(place, look.cost) + look.cost) / 2
+            counts = self._counts[place]
+            counts[0], counts[1] = counts[0] + look.ok, counts[1] + look.new
+            counts[2] = 0 if look.ok else counts[2] + 1
+            self._dated.pop(look.id, None)
+            self._watched.looked(look.id)
+            if look.again:
+                self.counts.add(look.id, new=look.new, now_s=now_s)
+        self._belief = self._policy.observe(self._belief, self._sources(places, rows), now_s)
+        self._keep_now_and_then(now_s)
+        return list(some)
+
+    def due_s(self, ids: Sequence[int], price: float | None, now_s: float) -> dict[int, float]:
+        """When those of these pages that are sources are worth a look, at the price of refreshes."""
+        known = [id_ for id_ in ids if id_ in self._place]
+        if not known or price is None:
+            return {}
+        asked = [id_ for id_ in known if not self._is_dated(id_, price, now_s)]
+        if asked:
+            times = self._times(asked, price / PAGE_WORTH, now_s)
+            self._dated |= {id_: _Dated(at_s, price, now_s) for id_, at_s in zip(asked, times, strict=True)}
+        return {id_: self._dated[id_].due_s for id_ in known}
+
+    def pace(self, now_s: float, price: float) -> float:
+        """How many looks a second there would be at a price of refreshes; each source once a day at least.
+
+        Watches are left out: to know what all sources link to takes long, and the price will move by itself.
+        """
+        if not self._ids:
+            return 0.0
+        batch = self._sources(np.arange(len(self._ids)))
+        limits = price / PAGE_WORTH * self._cost_of(batch.place)
+        times = due(self._belief, batch, now_s, limits, rng_for(self._seed, "discover/pace"))
+        return float((1.0 / np.clip(times - batch.last_look_s, SOONEST_S, LONGEST_S)).sum())
+
+    def _is_dated(self, id_: int, price: float, now_s: float) -> bool:
+        """Whether what was said of a source a moment ago still holds: to work it out takes a while."""
+        dated = self._dated.get(id_)
+        lasts_s = DATED_S if dated is not None and now_s < dated.due_s else DUE_AGAIN_S
+        if dated is None or not 0 <= now_s - dated.asked_s < lasts_s:
+            return False
+        return abs(dated.price - price) <= SAME_PRICE * price
+
+    def cost(self, id_: int) -> float:
+        """What a look at a source costs, in ordinary fetches."""
+        return self._costs.get(self._place[id_], 1.0) if id_ in self._place else 1.0
+
+    def _cost_of(self, places: Ints) -> Floats:
+        return np.array([self._costs.get(place, 1.0) for place in places.tolist()], np.float64)
+
+    def _times(self, ids: Sequence[int], price: float, now_s: float) -> list[float]:
+        """When the pages that are lost by waiting reach the price, those that somebody waits for counting more."""
+        batch = self._sources(np.array([self._place[id_] for id_ in ids], np.int64))
+        limit = price * self._cost_of(batch.place) / self._watched.worth(ids)
+        is_now = (index(self._belief, batch, now_s) >= limit) & (now_s - batch.last_look_s >= SOONEST_S)
+        later_s = due(self._belief, batch, now_s, limit, rng_for(self._seed, f"discover/{now_s}"))
+        times: list[float] = np.where(is_now, now_s, later_s).tolist()
+        return times
+
+    def told(self, id_: int, now_s: float) -> SourceTold | None:
+        """What is believed of a page; None where it is no source."""
+        place = self._place.get(id_)
+        if place is None:
+            return None
+        batch = self._sources(np.array([place], np.int64))
+        mean, low, high = (float(each[0]) for each in rates(self._belief, batch))
+        count = self.counts.of(id_)
+        alike = self._alike(place)
+        return SourceTold(
+            an_hour=mean,
+            low=low,
+            high=high,
+            expected=float(worth(self._belief, batch, now_s)[0]),
+            looks=count.looks,
+            found=count.found,
+            wasted=count.wasted,
+            busiest_hours=_busiest(pace(self._belief, self._hosts[place])),
+            alike=tuple(self._ids[other] for other in alike),
+            alike_share=tuple(alike.values()),
+            watched=self._watched.shares([id_])[0],
+        )
+
+    def yields(self, now_s: float) -> list[SourceYield]:
+        """All sources, for people, those that bring most first."""
+        if not self._ids:
+            return []
+        batch = self._sources(np.arange(len(self._ids)))
+        pace, expected = rates(self._belief, batch), worth(self._belief, batch, now_s)
+        numbers = [each.tolist() for each in (pace.mean, pace.low, pace.high, expected)]
+        counted = [self.counts.of(id_) for id_ in self._ids]
+        rows = map(SourceYield, self._ids, *numbers, counted)
+        return sorted(rows, key=lambda row: (-row.an_hour, row.id))
+
+    def keep(self, now_s: float) -> None:
+        """Write down what is believed."""
+        counts = [tuple(row) for row in self._counts]
+        self._book.set_life(SOURCES, pack(Kept(self._belief, self._ids, self._hosts, self._tried_s, counts)))
+        self._book.set_life(COUNTS, self.counts.to_json())
+        self._kept_s = now_s
+
+    def _is_to_know(self, look: Looked) -> bool:
+        if look.id in self._place:
+            return True
+        if not look.ok:
+            return False
+        room = MOST_SOURCES if look.is_list else MOST_PAGES
+        return len(self._ids) < room and (look.is_list or (look.again and look.new > 0))
+
+    def _met(self, look: Looked) -> int:
+        """The place of a source."""
+        if look.id not in self._place:
+            self._place[look.id] = len(self._ids)
+            self._ids.append(look.id)
+            self._hosts.append(look.host)
+            self._tried_s.append(-np.inf)
+            self._counts.append([0, 0, 0])
+        return self._place[look.id]
+
+    def _sources(self, places: Ints, looks: Sequence[Looked] = ()) -> Sources:
+        """Sources as the policy is told of them; with what they just showed, where they were just looked at."""
+        looked, found, failures = (
+            np.array([self._counts[place][column] for place in places.tolist()], np.int64) for column in range(3)
+        )
+        shown = [np.array(look.links[:MOST_LINKS], np.int64) for look in looks]
+        start = np.concatenate([[0], np.cumsum([len(each) for each in shown])]).astype(np.int64)
+        nothing = np.zeros(len(places), np.int64)
+        yields = np.array([look.new for look in looks], np.int64) if looks else nothing
+        return Sources(
+            place=places,
+            host=np.array([self._hosts[place] for place in places.tolist()], np.int64),
+            last_look_s=self._tried(places),
+            failures=failures,
+            looks=looked,
+            found=found,
+            links=np.diff(start) if looks else nothing,
+            look_s=self._tried(places)[:, None],
+            yields=yields[:, None],
+            shown_start=start if looks else np.zeros(len(places) + 1, np.int64),
+            shown=np.concatenate(shown) if shown else np.zeros(0, np.int64),
+            shown_new=np.concatenate([_newest(*pair) for pair in zip(shown, yields.tolist(), strict=True)])
+            if shown
+            else np.zeros(0, np.bool_),
+        )
+
+    def _tried(self, places: Ints) -> Floats:
+        return np.array([self._tried_s[place] for place in places.tolist()], np.float64)
+
+    def _alike(self, place: int) -> dict[int, float]:
+        """Those that show most of what a source shows, and how much of it."""
+        overlap = self._belief.overlap
+        if place >= len(overlap.other):
+            return {}
+        share = overlap.share(np.array([place]))[0]
+        order = np.argsort(-share, kind="stable")[:MOST_ALIKE].tolist()
+        return {int(overlap.other[place, column]): float(share[column]) for column in order if share[column] > ALIKE}
+
+    def _keep_now_and_then(self, now_s: float) -> None:
+        if self._kept_s is None or not isfinite(self._kept_s) or abs(now_s - self._kept_s) >= KEEP_EVERY_S:
+            self.keep(now_s)
+
+
+def _newest(links: Ints, count: int) -> Bools:
+    """Which links are the new ones, of which there are so many: ids are given in the order in which URLs are found.
+
+    >>> _newest(np.array([7, 9, 3]), 1).tolist()
+    [False, True, False]
+    """
+    newest = np.zeros(len(links), np.bool_)
+    newest[np.argsort(-links, kind="stable")[:count]] = True
+    return newest
+
+
+def _busiest(week: Floats) -> tuple[int, ...]:
+    """The three busiest hours of the day, where they bring half as much again as the mean."""
+    day = week.reshape(7, 24).mean(axis=0)
+    order = np.argsort(-day, kind="stable")[:3]
+    return tuple(int(hour) for hour in order if day[hour] > BUSY * day.mean())

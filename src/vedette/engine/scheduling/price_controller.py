@@ -1,0 +1,160 @@
+"""What refreshes may cost: how many there should be, how many there are, and the price at which the two meet.
+
+    left   = budget - what other fetches take, but a part of the budget at least
+    target = left, where the operator set a budget; else every known page once in three days
+    never more than every known page once an hour
+
+Refreshes are counted when their time comes, not when they leave: what leaves is cut to the budget by ``allowance``, so
+it never says that a price is too low. A page is counted once until it was fetched, so a slow host counts for no more
+than it can take.
+
+The price moves every few minutes, once so many fetches were due that chance is not most of what is seen. Beside it
+stands a bucket, for policies that know no price and for those that none can move: what was not had is saved, for a day.
+"""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from math import isfinite
+
+from vedette.engine.ports import Book
+from vedette.pricing import Price
+
+__all__ = ["DEFAULT_SPAN_S", "PURSE", "SHORTEST_SPAN_S", "Purse", "policy_kept", "price_kept"]
+
+PURSE = "refresh purse"
+
+DAY_S = 86_400.0
+DEFAULT_SPAN_S = 3 * DAY_S
+SHORTEST_SPAN_S = 3_600.0
+# What refreshes may take of a budget at least, however many pages are new.
+FLOOR = 0.2
+MOVE_EVERY_S = 300.0
+# A price that has just begun settles within hours. One that has held for days lets a busy noon and a quiet night pass:
+# so looks go where the news is, and not where budget is left.
+LEAST_PATIENCE_S, MOST_PATIENCE_S = 7_200.0, 2 * DAY_S
+# Nor does it go all the way by what one move has seen, which is little where few fetches are made.
+LEAST_MOVES = 4.0
+# Fewer fetches than this say little of a pace; but a day is waited at most.
+ENOUGH = 16.0
+LONGEST_WAIT_S = DAY_S
+
+
+@dataclass(frozen=True, slots=True)
+class Purse:
+    """``price`` is None until there is a page to judge by, and a first guess until it is ``settled``.
+
+    ``refreshes`` and ``others`` were counted in the ``span_s`` since the price last moved; ``saved`` are refreshes that
+    may still be had. ``age_s`` is for how long there has been a price under this budget. ``seen_s`` is when time was
+    last counted, and begins anew with each run.
+
+    >>> purse = Purse("expected-gain").at(0.0).priced(1.0).spent(refreshes=200).at(3600.0)
+    >>> purse.target(0.0, 7200), purse.due_move(0.0, 7200), purse.moved(0.0, 7200).value > 1.0
+    (0.027777777777777776, True, True)
+    """
+
+    policy: str
+    price: float | None = None
+    stride: float = 0.0
+    is_settled: bool = False
+    span_s: float = 0.0
+    refreshes: int = 0
+    others: int = 0
+    saved: float = 0.0
+    age_s: float = 0.0
+    seen_s: float | None = None
+
+    @property
+    def value(self) -> float:
+        """The price; nothing costs anything before there is one."""
+        return self.price or 0.0
+
+    def at(self, now_s: float) -> "Purse":
+        """Time goes by; a clock that was put back takes nothing away. A run begins with one refresh that may be had."""
+        if self.seen_s is None:
+            return replace(self, seen_s=now_s, saved=max(self.saved, 1.0))
+        return replace(self, seen_s=now_s, span_s=self.span_s + max(now_s - self.seen_s, 0.0))
+
+    def spent(self, refreshes: int = 0, others: int = 0) -> "Purse":
+        """So many refreshes have come due, and so many other fetches were made."""
+        saved = max(self.saved - refreshes, 0.0)
+        return replace(self, refreshes=self.refreshes + refreshes, others=self.others + others, saved=saved)
+
+    def priced(self, price: float, *, settled: bool = False) -> "Purse":
+        """A price that was worked out by looking at pages."""
+        return replace(self, price=price, is_settled=settled)
+
+    def target(self, budget_per_s: float, pages: float) -> float:
+        """How many refreshes there should be in a second."""
+        if not budget_per_s > 0:
+            return pages / DEFAULT_SPAN_S
+        others = self.others / self.span_s if self.span_s > 0 else 0.0
+        left = max(budget_per_s - others, FLOOR * budget_per_s)
+        return min(left, pages / SHORTEST_SPAN_S)
+
+    def due_move(self, budget_per_s: float, pages: float) -> bool:
+        """Whether enough was seen to move the price."""
+        if self.span_s < MOVE_EVERY_S:
+            return False
+        return self.span_s * self.target(budget_per_s, pages) >= ENOUGH or self.span_s >= LONGEST_WAIT_S
+
+    def moved(self, budget_per_s: float, pages: float) -> "Purse":
+        """The price after what was spent, and counts that begin anew."""
+        begun = replace(self, span_s=0.0, refreshes=0, others=0)
+        if self.price is None:
+            return begun
+        allowed = self.target(budget_per_s, pages) * self.span_s
+        after = Price(self.price, self._patience_s(budget_per_s), self.stride).after(
+            self.refreshes, allowed, self.span_s
+        )
+        return replace(begun, price=after.value, stride=after.stride, is_settled=True, age_s=self.age_s + self.span_s)
+
+    def _patience_s(self, budget_per_s: float) -> float:
+        """Without a budget nothing is lost while a price settles."""
+        young_s = max(self.age_s / 2, LEAST_PATIENCE_S, LEAST_MOVES * self.span_s)
+        return min(young_s, MOST_PATIENCE_S) if budget_per_s > 0 else MOST_PATIENCE_S
+
+    def rebudgeted(self) -> "Purse":
+        """Under another budget the price has to settle anew."""
+        return replace(self, age_s=0.0, stride=0.0)
+
+    def saving(self, passed_s: float, pace: float) -> "Purse":
+        """What may be had grows with time, by so many a second."""
+        return replace(self, saved=min(self.saved + pace * passed_s, max(pace * DAY_S, 1.0)))
+
+    def to_json(self) -> str:
+        """For the next run."""
+        return json.dumps({name: value for name, value in asdict(self).items() if name != "seen_s"})
+
+    @staticmethod
+    def policy_in(text: str) -> str | None:
+        """The policy for which an earlier run wrote; None where that makes no sense."""
+        try:
+            return str(json.loads(text)["policy"])
+        except (TypeError, ValueError, KeyError):
+            return None
+
+    @classmethod
+    def from_json(cls, text: str | None, policy: str) -> "Purse":
+        """What an earlier run wrote; a new one where that was for another policy, or makes no sense.
+
+        >>> Purse.from_json(Purse("nutch", price=2.0).to_json(), "nutch").price, Purse.from_json("{", "nutch").price
+        (2.0, None)
+        """
+        try:
+            kept = cls(**json.loads(text or "{}"))
+        except (TypeError, ValueError):
+            return cls(policy)
+        price_is_sound = kept.price is None or (isfinite(kept.price) and kept.price > 0)
+        return kept if kept.policy == policy and price_is_sound else cls(policy)
+
+
+def policy_kept(book: Book) -> str | None:
+    """The policy that last decided here; None where none has."""
+    kept = book.life(PURSE)
+    return Purse.policy_in(kept) if kept else None
+
+
+def price_kept(book: Book) -> float | None:
+    """The price that last held here; None where none did."""
+    policy = policy_kept(book)
+    return Purse.from_json(book.life(PURSE), policy).price if policy is not None else None

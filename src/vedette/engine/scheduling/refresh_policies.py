@@ -1,0 +1,40 @@
+"""The refresh policies that may run live, by their published names."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from vedette.policy import Due
+from vedette.refresh.known_pages import Known
+from vedette.refresh.policies.ebr import Ebr
+from vedette.refresh.policies.expected_gain import ExpectedGain
+from vedette.refresh.policies.freshness import Freshness
+from vedette.refresh.policies.greedy_c1 import GreedyC1
+from vedette.refresh.policies.greedy_c2 import GreedyC2
+from vedette.refresh.policies.lambdacrawl import LambdaCrawl
+from vedette.refresh.policies.n_day import NDay
+from vedette.refresh.policies.nutch import Nutch
+from vedette.refresh.policies.sbr import Sbr
+from vedette.refresh.policies.stormcrawler import StormCrawler
+from vedette.refresh.policies.uniform import Uniform
+from vedette.refresh.policies.user_centric import UserCentric
+
+__all__ = ["POLICIES", "PREFERRED", "RefreshPolicy", "policy_named"]
+
+# The state of a policy is its own affair; ``mind`` knows which kinds there are.
+RefreshPolicy = Due[None, Any, Known, Known]
+
+PREFERRED = "expected-gain"
+_KINDS: tuple[Callable[[], RefreshPolicy], ...] = (
+    *(ExpectedGain, Nutch, Uniform, StormCrawler, Freshness, LambdaCrawl, UserCentric, Sbr, Ebr),
+    *(GreedyC1, GreedyC2, NDay),
+)
+POLICIES: Mapping[str, Callable[[], RefreshPolicy]] = {kind().name: kind for kind in _KINDS}
+
+
+def policy_named(name: str) -> RefreshPolicy:
+    """The policy of this name; the preferred one where there is none, as after a step back to an older Vedette.
+
+    >>> policy_named("nutch").name, policy_named("of tomorrow").name
+    ('nutch', 'expected-gain')
+    """
+    return POLICIES.get(name, POLICIES[PREFERRED])()

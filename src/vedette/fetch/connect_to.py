@@ -1,0 +1,95 @@
+"""Where to connect for a host and port: ``--connect-to HOST:PORT=ADDR:PORT``, with ``*`` for any host or port.
+
+The URL, the Host header and the TLS name stay as they are; only the connection goes elsewhere. So a staging server,
+a tunnel or the made web can stand in for a site. The first rule that fits is used.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from ada_url import URL, check_url
+
+from vedette.errors import UsageError
+from vedette.model import Origin
+
+__all__ = ["Detour", "Route", "detour_for", "read_detour"]
+
+_SHAPE = re.compile(
+    r"(?P<host>\[[^\]]*\]|[^:\s]+):(?P<port>\*|\d{1,5})=(?P<address>\[[^\]]*\]|[^:\s]+):(?P<to>\d{1,5})",
+    re.ASCII,
+)
+_NOT_IN_HOST = frozenset("/?#@\\*")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An address literal without brackets, and a port."""
+
+    address: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Detour:
+    """One rule: ``host`` is a name, ``*.suffix`` or ``*``; ``port`` None stands for any."""
+
+    host: str
+    port: int | None
+    to: Route
+
+    def takes(self, origin: Origin) -> bool:
+        """Whether this rule is meant for that origin."""
+        if self.port not in {None, origin.port}:
+            return False
+        if self.host.startswith("*."):
+            return origin.host.endswith(self.host[1:])
+        return self.host in {"*", origin.host}
+
+
+def read_detour(text: str) -> Detour:
+    """What a person types.
+
+    >>> read_detour("*.shop.test:80=127.0.0.9:8800")
+    Detour(host='*.shop.test', port=80, to=Route(address='127.0.0.9', port=8800))
+    """
+    match = _SHAPE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(
+            f'--connect-to "{text}": write HOST:PORT=ADDR:PORT, such as example.org:443=127.0.0.1:8443 '
+            "(* for any host or port), or @FILE with one a line"
+        )
+    port = None if match["port"] == "*" else _port(match["port"], text)
+    return Detour(_host(match["host"], text), port, Route(_address(match["address"], text), _port(match["to"], text)))
+
+
+def detour_for(origin: Origin, detours: Iterable[Detour]) -> Route | None:
+    """Where the first fitting rule leads, if any fits."""
+    return next((detour.to for detour in detours if detour.takes(origin)), None)
+
+
+def _host(written: str, text: str) -> str:
+    """A host as URLs have it, so that a rule never fails to fit for its spelling."""
+    if written == "*":
+        return written
+    star = "*." if written.startswith("*.") else ""
+    name = written.removeprefix(star)
+    if not name.isprintable() or not _NOT_IN_HOST.isdisjoint(name) or not check_url(f"http://{name}/"):
+        raise UsageError(f'--connect-to "{text}": {written} is no host; write a name, *.name or *')
+    return star + URL(f"http://{name}/").hostname
+
+
+def _port(digits: str, text: str) -> int:
+    if not 0 < int(digits) < 65_536:
+        raise UsageError(f'--connect-to "{text}": {digits} is no port; ports go from 1 to 65535')
+    return int(digits)
+
+
+def _address(literal: str, text: str) -> str:
+    try:
+        return str(ip_address(literal.strip("[]")))
+    except ValueError:
+        raise UsageError(
+            f'--connect-to "{text}": {literal} is no IP address; write one such as 127.0.0.1 or [::1]'
+        ) from None

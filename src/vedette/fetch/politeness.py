@@ -1,0 +1,77 @@
+"""How long a server is left alone after an answer: the one rule of politeness.
+
+The gap runs from the end of the previous answer. A host rests for the longest of the operator's delay and its
+robots.txt's crawl-delay; where the operator wants it, also for some times as long as its answer took, since a slow
+server is a busy one. After 429, 503 or no answer it rests at least for a back-off that doubles with each repetition,
+and for what Retry-After says, up to a day. An address rests for the smaller ``address_delay`` whichever of its hosts
+was asked. An answer that was too large did come: it is no sign of strain.
+"""
+
+from dataclasses import dataclass
+
+from vedette.fetch.response_headers import retry_after_s
+from vedette.model import Answer, Failure, Outcome
+
+__all__ = ["FRESH", "Rest", "Strain", "rest_after"]
+
+FIRST_BACK_OFF_S = 30.0
+LONGEST_BACK_OFF_S = 3600.0
+LONGEST_RETRY_AFTER_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Strain:
+    """How many answers in a row said "too much" or did not come."""
+
+    in_a_row: int = 0
+
+
+FRESH = Strain()
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """When the host and its address may be asked again, how strained the host is, and why it waits."""
+
+    host_ready_s: float
+    address_ready_s: float
+    strain: Strain
+    why: str
+
+
+def rest_after(
+    outcome: Outcome,
+    strain: Strain,
+    *,
+    delay_s: float,
+    crawl_delay_s: float | None,
+    address_delay_s: float,
+    latency_factor: float = 0.0,
+    speed: float = 1.0,
+) -> Rest:
+    """The rest that follows an answer, or the lack of one.
+
+    In fast time (``speed`` world seconds pass in one of ours) an answer takes as long as ever by our clock, so its
+    latency counts in our seconds: else every answer of a fast made web would seem slow.
+    """
+    gap_s, why = max((delay_s, "delay"), (crawl_delay_s or 0.0, "crawl-delay of its robots.txt"))
+    strain = Strain(strain.in_a_row + 1) if _strained(outcome) else FRESH
+    if not strain.in_a_row:
+        slow_s = latency_factor * (outcome.ended_s - outcome.started_s) / speed
+        gap_s, why = max((gap_s, why), (slow_s, "its answer was slow"))
+    else:
+        asked_s = retry_after_s(outcome.headers, outcome.ended_s) if isinstance(outcome, Answer) else 0.0
+        back_off_s = min(FIRST_BACK_OFF_S * 2 ** min(strain.in_a_row - 1, 16), LONGEST_BACK_OFF_S)
+        asked_s = min(asked_s, LONGEST_RETRY_AFTER_S)
+        gap_s, why = max((gap_s, why), (back_off_s, _trouble(outcome)), (asked_s, "Retry-After"))
+    return Rest(outcome.ended_s + gap_s, outcome.ended_s + address_delay_s, strain, why)
+
+
+def _strained(outcome: Outcome) -> bool:
+    if isinstance(outcome, Answer):
+        return outcome.status in {429, 503}
+    return outcome.failure is not Failure.TOO_LARGE
+
+
+def _trouble(outcome: Outcome) -> str:
+    return f"status {outcome.status}" if isinstance(outcome, Answer) else str(outcome.failure)

@@ -1,0 +1,132 @@
+"""What may be done with a page that was fetched? Robots meta tags and X-Robots-Tag headers.
+
+What a page says to everyone and what it says to us add up: of two directives the more restrictive holds. Unknown
+words are left aside, and words are found whatever stands between them, since a page whose owner wrote
+``noindex; nofollow`` meant it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from vedette.header_dates import seconds_of
+from vedette.model import Headers
+
+__all__ = ["FREE", "Directives", "from_headers", "from_meta", "merge"]
+
+_WORD = re.compile(r"[a-z_-]+")
+_NAMED = re.compile(r"\s*([\w*.-]+)\s*:(.*)", re.ASCII | re.DOTALL)
+_COUNT = re.compile(r"\s*(\d{1,9})\s*", re.ASCII)
+_WITH_VALUE = frozenset({"max-snippet", "unavailable_after", "max-image-preview", "max-video-preview"})
+
+
+@dataclass(frozen=True, slots=True)
+class Directives:
+    """What an owner lets us do: show the page in results, follow its links, offer our copy, quote from it.
+
+    ``max_snippet`` is the longest quotation in characters; after ``unavailable_after_s`` the page is not to be shown.
+    """
+
+    index: bool = True
+    follow: bool = True
+    archive: bool = True
+    snippet: bool = True
+    max_snippet: int | None = None
+    unavailable_after_s: float | None = None
+
+
+FREE = Directives()
+
+_WORDS = {
+    "noindex": Directives(index=False),
+    "nofollow": Directives(follow=False),
+    "none": Directives(index=False, follow=False),
+    "noarchive": Directives(archive=False),
+    "nocache": Directives(archive=False),
+    "nosnippet": Directives(snippet=False),
+}
+
+
+def from_headers(headers: Headers, user_agent: str) -> Directives:
+    """What the X-Robots-Tag headers say to everyone and to this agent.
+
+    A name before a colon addresses what follows it, up to the next name: ``otherbot: noindex, vedette: nofollow``.
+
+    >>> from_headers((("x-robots-tag", "noarchive"), ("x-robots-tag", "otherbot: noindex")), "vedette").archive
+    False
+    """
+    values = (value for name, value in headers if name == "x-robots-tag")
+    return _merged(_read(_addressed(value.lower(), user_agent.lower())) for value in values)
+
+
+def from_meta(metas: Sequence[tuple[str, str]], user_agent: str) -> Directives:
+    """What the meta tags, given as pairs of name and content, say to everyone and to this agent.
+
+    >>> from_meta([("robots", "noindex"), ("Vedette", "max-snippet:80")], "vedette").max_snippet
+    80
+    """
+    ours = ("robots", user_agent.lower())
+    return _merged(_read(content.lower().split(",")) for name, content in metas if name.strip().lower() in ours)
+
+
+def merge(a: Directives, b: Directives) -> Directives:
+    """The more restrictive of two, part by part."""
+    return Directives(
+        a.index and b.index,
+        a.follow and b.follow,
+        a.archive and b.archive,
+        a.snippet and b.snippet,
+        min((n for n in (a.max_snippet, b.max_snippet) if n is not None), default=None),
+        min((t for t in (a.unavailable_after_s, b.unavailable_after_s) if t is not None), default=None),
+    )
+
+
+def _merged(found: Iterable[Directives]) -> Directives:
+    return reduce(merge, found, FREE)
+
+
+def _addressed(value: str, agent: str) -> list[str]:
+    """The parts of a header that are meant for everyone or for us, without the names that address them."""
+    ours: list[str] = []
+    is_ours = True
+    for part in value.split(","):
+        said = part
+        named = _NAMED.fullmatch(part)
+        if named and named[1] not in _WITH_VALUE and named[1] not in _WORDS:
+            is_ours, said = named[1] in ("robots", "*", agent), named[2]
+        if is_ours:
+            ours.append(said)
+    return ours
+
+
+def _read(parts: Sequence[str]) -> Directives:
+    return _merged(_read_part(parts, at) for at in range(len(parts)))
+
+
+def _read_part(parts: Sequence[str], at: int) -> Directives:
+    named = _NAMED.fullmatch(parts[at])
+    if named is None:
+        return _merged(_plain(parts[at]))
+    if named[1] == "max-snippet":
+        return _limited(named[2])
+    if named[1] == "unavailable_after":
+        # The older forms have a comma after the weekday, so the date may go on in the next part.
+        return _dated(named[2], ",".join((named[2], *parts[at + 1 : at + 2])))
+    return _WORDS.get(named[1], FREE)
+
+
+def _plain(part: str) -> Iterator[Directives]:
+    return (_WORDS[word] for word in _WORD.findall(part) if word in _WORDS)
+
+
+def _limited(value: str) -> Directives:
+    count = _COUNT.fullmatch(value)
+    if count is None:
+        return FREE
+    return Directives(snippet=int(count[1]) > 0, max_snippet=int(count[1]))
+
+
+def _dated(*readings: str) -> Directives:
+    dates = (seconds_of(reading) for reading in readings)
+    return Directives(unavailable_after_s=next((date for date in dates if date is not None), None))

@@ -1,0 +1,243 @@
+"""What does a robots.txt allow? RFC 9309, read with the leniency of Google's published matcher.
+
+A file is bytes from a stranger: nothing here raises, and reading takes time in proportion to its size. Keys count by
+their beginning and in any case, common misspellings included, since a rule that was meant is better kept than lost.
+
+Which rules apply: those of every group that names our agent, merged; where no group does, those of the groups for
+``*``. Among the rules that match a path the longest pattern wins, and Allow wins a tie.
+
+``read`` is for the crawler: a file is read once and asked many times. ``allowed`` is the bare matcher, in which
+``/robots.txt`` is a path like any other.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from vedette.fetch.robots.robots_pattern import Pattern, compile_pattern, path_of
+
+__all__ = ["LIMIT_BYTES", "Rule", "Rules", "Verdict", "allowed", "clip", "read"]
+
+LIMIT_BYTES = 500 * 1024
+
+Key = Literal["user-agent", "allow", "disallow", "sitemap", "crawl-delay"]
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# Eight times the longest URL that browsers took when the reference was written, less its closing NUL.
+_LINE_MAX_BYTES = 8 * 2083 - 1
+_SPACE = b" \t\n\v\f\r"
+_SITEMAPS_MAX = 1000
+_SITEMAP_MAX_BYTES = 2048
+
+_LINE = re.compile(rb"[^\r\n]+")
+_TWO_WORDS = re.compile(rb"([^ \t]+)[ \t]+([^ \t]+)")
+_AGENT_NAME = re.compile(rb"[A-Za-z_-]*")
+_SECONDS = re.compile(rb"\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}")
+
+_KEYS: tuple[tuple[Key, tuple[bytes, ...]], ...] = (
+    ("user-agent", (b"user-agent", b"useragent", b"user agent")),
+    ("allow", (b"allow",)),
+    ("disallow", (b"disallow", b"dissallow", b"dissalow", b"disalow", b"diasllow", b"disallaw")),
+    ("sitemap", (b"sitemap", b"site-map")),
+    ("crawl-delay", (b"crawl-delay",)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a URL may be fetched, and the rule that said so; None where no rule speaks of it."""
+
+    allowed: bool
+    line: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One Allow or Disallow line; ``value`` is what the file says, ``pattern`` what is matched."""
+
+    allows: bool
+    value: bytes
+    pattern: Pattern
+
+    def __str__(self) -> str:
+        return f"{'Allow' if self.allows else 'Disallow'}: {self.value.decode('utf-8', 'replace')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What one file says to one agent; ``rules`` stand in the order in which the first match decides.
+
+    ``crawl_delay_s`` is the longest that the agent's groups ask for, since merging must not make anyone less polite.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    crawl_delay_s: float | None = None
+    sitemaps: tuple[str, ...] = ()
+
+    def allows(self, url: str) -> bool:
+        """Whether this URL may be fetched."""
+        return self.verdict(url).allowed
+
+    def verdict(self, url: str) -> Verdict:
+        r"""Whether this URL may be fetched, and by which rule.
+
+        >>> read(b"User-agent: *\nDisallow: /private/", "vedette").verdict("https://example.org/private/a")
+        Verdict(allowed=False, line='Disallow: /private/')
+        """
+        path = path_of(url)
+        for rule in self.rules:
+            if rule.pattern.matches(path):
+                return Verdict(rule.allows, str(rule))
+        return Verdict(allowed=True, line=None)
+
+
+def allowed(robots: bytes, user_agent: str, url: str, limit_bytes: int | None = None) -> bool:
+    r"""Whether a robots.txt lets an agent fetch a URL, as the reference matcher decides it.
+
+    The whole body counts, whatever its size, as in the reference; with ``limit_bytes`` only what ``clip`` leaves.
+
+    >>> allowed(b"User-agent: *\nDisallow: /a", "vedette", "https://example.org/ab")
+    False
+    """
+    return read(robots, user_agent, limit_bytes).allows(url)
+
+
+def read(robots: bytes, user_agent: str, limit_bytes: int | None = LIMIT_BYTES) -> Rules:
+    """What a robots.txt says to an agent; of a larger file only the first 500 KiB count unless told otherwise."""
+    body = robots if limit_bytes is None else clip(robots, limit_bytes)
+    reading = _Reading(user_agent.encode("utf-8", "surrogatepass").lower())
+    for key, value in _directives(body):
+        reading.take(key, value)
+    return reading.rules()
+
+
+def clip(robots: bytes, limit_bytes: int = LIMIT_BYTES) -> bytes:
+    r"""The whole lines within the limit: a rule cut in two could say the opposite of what it meant.
+
+    >>> clip(b"Allow: /a\nAllow: /b/c", 18)
+    b'Allow: /a'
+    """
+    if len(robots) <= limit_bytes:
+        return robots
+    last_line_end = max(robots.rfind(b"\n", 0, limit_bytes + 1), robots.rfind(b"\r", 0, limit_bytes + 1))
+    return robots[: max(last_line_end, 0)]
+
+
+@dataclass(slots=True)
+class _Section:
+    """The merged groups of one kind; dictionaries keep each rule once, in order."""
+
+    patterns: dict[tuple[bool, bytes], bytes] = field(default_factory=dict)
+    crawl_delay_s: float | None = None
+
+    def add_rule(self, value: bytes, *, allows: bool) -> None:
+        self.patterns.setdefault((allows, value), value)
+        folder = _folder_of_index(value) if allows else None
+        if folder is not None:
+            self.patterns.setdefault((allows, folder), value)
+
+    def add_delay(self, value: bytes) -> None:
+        if _SECONDS.fullmatch(value):
+            self.crawl_delay_s = max(self.crawl_delay_s or 0.0, float(value))
+
+    def rules(self) -> tuple[Rule, ...]:
+        found = (Rule(allows, value, compile_pattern(raw)) for (allows, raw), value in self.patterns.items() if raw)
+        return tuple(sorted(found, key=lambda rule: (-rule.pattern.length_bytes, not rule.allows)))
+
+
+@dataclass(slots=True)
+class _Reading:
+    """Where a reading stands: whose group the present line belongs to, and what was gathered so far."""
+
+    agent: bytes
+    own: _Section = field(default_factory=_Section)
+    everyone: _Section = field(default_factory=_Section)
+    sitemaps: dict[str, None] = field(default_factory=dict)
+    is_named: bool = False
+    in_own: bool = False
+    in_everyone: bool = False
+    rules_begun: bool = False
+
+    def take(self, key: Key, value: bytes) -> None:
+        if key == "user-agent":
+            self._take_agent(value)
+        elif key == "sitemap":
+            self._take_sitemap(value)
+        elif key == "crawl-delay":
+            self._take_delay(value)
+        else:
+            self._take_rule(value, allows=key == "allow")
+
+    def rules(self) -> Rules:
+        section = self.own if self.is_named else self.everyone
+        return Rules(section.rules(), section.crawl_delay_s, tuple(self.sitemaps))
+
+    def _take_agent(self, value: bytes) -> None:
+        if self.rules_begun:
+            self.in_own = self.in_everyone = self.rules_begun = False
+        if value[:1] == b"*" and not value[1:2].strip(_SPACE):
+            self.in_everyone = True
+        elif _agent_name(value) == self.agent:
+            self.in_own = self.is_named = True
+
+    def _take_rule(self, value: bytes, *, allows: bool) -> None:
+        section = self._section()
+        if section is not None:
+            self.rules_begun = True
+            section.add_rule(value, allows=allows)
+
+    def _take_delay(self, value: bytes) -> None:
+        section = self._section()
+        if section is not None:
+            section.add_delay(value)
+
+    def _take_sitemap(self, value: bytes) -> None:
+        if value and len(value) <= _SITEMAP_MAX_BYTES and len(self.sitemaps) < _SITEMAPS_MAX:
+            self.sitemaps.setdefault(value.decode("utf-8", "replace"))
+
+    def _section(self) -> _Section | None:
+        if self.in_own:
+            return self.own
+        return self.everyone if self.in_everyone else None
+
+
+def _directives(body: bytes) -> Iterator[tuple[Key, bytes]]:
+    for found in _LINE.finditer(body, _mark_length(body)):
+        start = found.start()
+        parted = _part(body[start : min(found.end(), start + _LINE_MAX_BYTES)])
+        key = _key_of(parted[0]) if parted else None
+        if parted and key:
+            yield key, parted[1]
+
+
+def _mark_length(body: bytes) -> int:
+    """How many bytes to skip at the start: a byte order mark, or as much of one as is there."""
+    agreeing = (length for length in (3, 2, 1) if body.startswith(_BYTE_ORDER_MARK[:length]))
+    return next(agreeing, 0)
+
+
+def _part(line: bytes) -> tuple[bytes, bytes] | None:
+    """Key and value of a line; people forget the colon, so two words alone are a key and a value too."""
+    seen = line.partition(b"\0")[0].partition(b"#")[0].strip(_SPACE)
+    key, colon, value = seen.partition(b":")
+    if colon:
+        return key.strip(_SPACE), value.strip(_SPACE)
+    words = _TWO_WORDS.fullmatch(seen)
+    return (words[1].strip(_SPACE), words[2].strip(_SPACE)) if words else None
+
+
+def _key_of(written: bytes) -> Key | None:
+    lowered = written[:16].lower()
+    return next((key for key, spellings in _KEYS if lowered.startswith(spellings)), None)
+
+
+def _agent_name(value: bytes) -> bytes:
+    found = _AGENT_NAME.match(value)
+    return found.group().lower() if found else b""
+
+
+def _folder_of_index(value: bytes) -> bytes | None:
+    """Whoever allows a folder's index page means the folder as well: ``/a/index.html`` stands for ``/a/$`` too."""
+    folder, slash, name = value.rpartition(b"/")
+    return folder + b"/$" if slash and name.startswith(b"index.htm") else None

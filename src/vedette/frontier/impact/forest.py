@@ -1,0 +1,101 @@
+"""Regression trees as plain arrays: what was grown by a library elsewhere predicts here, with how sure it is.
+
+A leaf keeps not one number but several, equally likely: quantiles of what was seen there. A forest predicts the mixture
+of its trees' leaves, so there is a distribution and not only a mean. Growing trees is for a maintained library, which
+is no part of decision code; it is handed in as a ``Grower``.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.policy import Floats, Ints
+
+__all__ = ["QUANTILES", "Forest", "Grower", "leaf_values"]
+
+QUANTILES = 8
+STRIDE = 4  # steps down the trees between two looks at who has arrived
+Narrow = npt.NDArray[np.float32]
+
+
+class Forest(NamedTuple):
+    """Nodes of all trees, one tree after the other; a tree begins at ``root``.
+
+    A row goes ``left`` where its ``feature`` is at most the ``threshold``, else ``right``; in a leaf both are the node
+    itself. ``values`` has the quantiles of each node that is a leaf, ``mean`` its average.
+    """
+
+    root: Ints
+    feature: Ints
+    threshold: Floats
+    left: Ints
+    right: Ints
+    values: Narrow
+    mean: Floats
+    depth: int
+
+    def leaves(self, rows: Floats) -> Ints:
+        """The leaf of each row in each tree (a column a tree)."""
+        flat, child = np.ascontiguousarray(rows).reshape(-1), np.column_stack((self.right, self.left)).reshape(-1)
+        reached = np.tile(self.root, len(rows))
+        going, node = np.arange(len(reached)), reached.copy()
+        begin = np.repeat(np.arange(len(rows)) * rows.shape[1], len(self.root))
+        for step in range(self.depth):
+            goes_left = flat.take(begin + self.feature.take(node)) <= self.threshold.take(node)
+            node = child.take(2 * node + goes_left)
+            # Most arrive long before the deepest does; to look who has is worth while now and then only.
+            if step % STRIDE == STRIDE - 1:
+                reached[going] = node
+                on = np.flatnonzero(self.left.take(node) != node)
+                going, node, begin = going[on], node[on], begin[on]
+        reached[going] = node
+        return reached.reshape(len(rows), len(self.root))
+
+    def means(self, rows: Floats) -> Floats:
+        """What is expected of each row."""
+        return self.means_at(self.leaves(rows))
+
+    def means_at(self, leaves: Ints) -> Floats:
+        """The same for rows that are in these leaves."""
+        return np.asarray(self.mean.take(leaves).mean(axis=1))
+
+    def points(self, rows: Floats) -> Floats:
+        """Equally likely values for each row, ascending."""
+        every = self.values[self.leaves(rows)].reshape(len(rows), -1)
+        return np.sort(every.astype(np.float64), axis=1)
+
+    def above(self, rows: Floats, bar: Floats) -> Floats:
+        """How probably each row is above its bar."""
+        return self.above_at(self.leaves(rows), bar)
+
+    def above_at(self, leaves: Ints, bar: Floats) -> Floats:
+        """The same for rows that are in these leaves."""
+        return np.asarray((self.values[leaves] > bar[:, None, None]).mean(axis=(1, 2)))
+
+    @property
+    def kept_bytes(self) -> int:
+        """How much memory it takes."""
+        return sum(column.nbytes for column in self if isinstance(column, np.ndarray))
+
+
+# Grows a forest out of rows of features and what came of each; the number is a seed.
+Grower = Callable[[Floats, Floats, int], Forest]
+
+
+def leaf_values(leaf: Ints, targets: Floats, nodes: int) -> tuple[Narrow, Floats]:
+    """Quantiles and mean of what fell into each leaf of one tree; 0 for nodes into which nothing did.
+
+    >>> values, mean = leaf_values(np.array([1, 1, 2]), np.array([0.0, 1.0, 5.0]), 3)
+    >>> values[1].tolist(), mean.tolist()
+    ([0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0], [0.0, 0.5, 5.0])
+    """
+    order = np.lexsort((targets, leaf))
+    start = np.searchsorted(leaf[order], np.arange(nodes + 1))
+    count = np.diff(start)
+    place = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    at = start[:-1, None] + np.floor(place[None, :] * count[:, None]).astype(np.int64)
+    values = np.where(count[:, None] > 0, targets[order][np.minimum(at, max(len(targets) - 1, 0))], 0.0)
+    mean = np.bincount(leaf, targets, nodes) / np.maximum(count, 1)
+    return values.astype(np.float32), np.asarray(mean, np.float64)

@@ -1,0 +1,74 @@
+"""How well will an unseen page answer a query? The scorer S' of Impact08 (section 3.2), without content.
+
+It is learned from crawled pages: what could have been known of each before it was fetched, and how it scored then. Two
+forests are grown, each from every other page, so that there is an honest prediction for the pages learned from, too
+(by the forest that has not seen them); for others both count. Leaves keep distributions: see ``forest``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.frontier.impact.forest import Forest, Grower
+from vedette.frontier.impact.matching import Pairs, Wanted
+from vedette.frontier.impact.sketches import Sketches
+from vedette.frontier.impact.url_features import Brought, Described
+from vedette.policy import Floats, Ints
+
+__all__ = ["Halves", "grown_halves", "pair_columns", "true_scores"]
+
+FEWEST = 40  # rows to learn from
+
+
+class Halves(NamedTuple):
+    """Two forests, by the half of pages that each has *not* seen."""
+
+    even: Forest
+    odd: Forest
+
+    def means(self, rows: Floats, half: Ints | None = None) -> Floats:
+        """What is expected; ``half`` says of rows that were learned from which half they are of."""
+        return _combined(self.even.means(rows), self.odd.means(rows), half)
+
+    def both(self, rows: Floats, bar: Floats, half: Ints | None = None) -> tuple[Floats, Floats]:
+        """What is expected, and how probably each is above its bar; the way down the trees is gone once."""
+        even, odd = self.even.leaves(rows), self.odd.leaves(rows)
+        means = _combined(self.even.means_at(even), self.odd.means_at(odd), half)
+        return means, _combined(self.even.above_at(even, bar), self.odd.above_at(odd, bar), half)
+
+
+def _combined(even: Floats, odd: Floats, half: Ints | None) -> Floats:
+    return np.asarray((even + odd) / 2 if half is None else np.where(half == 0, even, odd))
+
+
+def grown_halves(rows: Floats, targets: Floats, half: Ints, grow: Grower, seed: int) -> Halves | None:
+    """Both forests; None where there is too little to learn from."""
+    sides = [np.flatnonzero(half == 1 - side) for side in (0, 1)]
+    if min(map(len, sides)) < FEWEST:
+        return None
+    even, odd = (grow(rows[side], targets[side], seed + number) for number, side in enumerate(sides))
+    return Halves(even, odd)
+
+
+def pair_columns(pairs: Pairs, batch: Described, wanted: Wanted, sketches: Sketches, bar: Floats) -> Floats:
+    """What is known of a page and a query that it may answer, a row a pair."""
+    words = np.diff(wanted.start)
+    asked = np.add.reduceat(np.append(wanted.telling, 0.0), wanted.start[:-1]) * (words > 0)
+    query, row = pairs.query, pairs.row
+    columns = (
+        *(pairs.share, pairs.in_url, pairs.in_anchors, pairs.run, np.log1p(pairs.links)),
+        *(words[query], asked[query], bar, sketches.mean()[query]),
+        *(np.log1p(np.maximum(batch.inlinks[row], 0)), batch.importance[row], batch.depth[row]),
+    )
+    return np.column_stack([np.asarray(column, np.float64) for column in columns])
+
+
+def true_scores(pairs: Pairs, brought: Brought, queries: int) -> Floats:
+    """How each of these crawled pages scored for the query; 0 where it has not all of its words."""
+    keys = brought.found_row * queries + brought.found_query
+    order = np.argsort(keys, kind="stable")
+    wanted = pairs.row * queries + pairs.query
+    if not len(keys):
+        return np.zeros(len(wanted))
+    at = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
+    return np.where(keys[at] == wanted, brought.found_score[at], 0.0)

@@ -1,0 +1,112 @@
+"""What can be known of a URL before it is fetched: its words, those of links to it, and who links to it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from vedette.frontier.unseen import Unseen
+from vedette.policy import Floats, Ints
+from vedette.text import Numbers, numbers_of, spaced
+
+__all__ = ["Brought", "Described", "Flags", "Strings", "described", "folders_of", "ranges", "strings_of"]
+
+Flags = npt.NDArray[np.bool_]
+# What is read of a URL and of the words of a link; whoever writes more is not heard.
+MOST_CHARACTERS = 300
+MOST_WORDS = 32
+
+
+class Strings(NamedTuple):
+    """URLs and anchor texts in words: string ``i`` has ``words[start[i]:start[i + 1]]``, and speaks of ``row[i]``.
+
+    Strings come in any order. ``anchor`` tells the words of links from those of the URL itself.
+    """
+
+    words: Numbers
+    start: Ints
+    row: Ints
+    anchor: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class Described(Unseen):
+    """Unseen URLs with all that is known of each; ``folder`` and ``branch`` are numbers of the places they lie in."""
+
+    importance: Floats
+    folder: Ints
+    branch: Ints
+    strings: Strings
+
+
+@dataclass(frozen=True, slots=True)
+class Brought(Described):
+    """What first fetches brought: the same columns, and what came.
+
+    ``gain`` is what each page brought, in whatever unit worth is wanted in. Page ``found_row`` answers query
+    ``found_query`` with ``found_score``; what is not there scores 0.
+    """
+
+    page: Ints
+    gain: Floats
+    found_row: Ints
+    found_query: Ints
+    found_score: Floats
+
+
+def strings_of(urls: Sequence[str], anchors: Sequence[tuple[int, str]]) -> Strings:
+    """The words of URLs (row by row), and of links: each the row that it leads to, and its text.
+
+    >>> strings = strings_of(["https://a.test/low-tide.html"], [(0, "When is low tide?")])
+    >>> strings.start.tolist(), strings.row.tolist(), strings.anchor.tolist()
+    ([0, 5, 9], [0, 0], [False, True])
+    """
+    forms = [spaced(unquote(url[:MOST_CHARACTERS].partition("://")[2])) for url in urls]
+    forms += [spaced(text[:MOST_CHARACTERS]) for _, text in anchors]
+    cut = [form.split()[:MOST_WORDS] for form in forms]
+    words = numbers_of(b" ".join(word for form in cut for word in form))
+    start = np.append(0, np.cumsum([len(form) for form in cut], dtype=np.int64))
+    rows = np.append(np.arange(len(urls)), np.array([row for row, _ in anchors], np.int64))
+    return Strings(words, start, rows, np.arange(len(forms)) >= len(urls))
+
+
+def folders_of(urls: Sequence[str]) -> tuple[Ints, Ints]:
+    """Numbers of the folder that each URL lies in, and of the branch: host and first folder.
+
+    >>> folder, branch = folders_of(["https://a.test/b/c/d", "https://a.test/b/c/e", "https://a.test/b/f"])
+    >>> folder[0] == folder[1], folder[1] == folder[2], branch[1] == branch[2]
+    (np.True_, np.False_, np.True_)
+    """
+    folders = [_number(url.rstrip("/").rpartition("/")[0]) for url in urls]
+    branches = [_number("/".join(url.split("/", 4)[:4])) for url in urls]
+    return np.array(folders, np.int64), np.array(branches, np.int64)
+
+
+def _number(text: str) -> int:
+    return xxhash.xxh64_intdigest(text.encode("utf-8", "replace")) >> 1
+
+
+def described(batch: Unseen) -> Described:
+    """A batch of which somebody knows less: no words, no place, and importance by the number of links."""
+    if isinstance(batch, Described):
+        return batch
+    nowhere, count = np.zeros(len(batch), np.int64), np.maximum(batch.inlinks, 0)
+    nothing = Strings(np.zeros(0, np.uint32), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_))
+    plain = {each.name: getattr(batch, each.name) for each in fields(Unseen)}
+    return Described(**plain, importance=np.log1p(count), folder=nowhere, branch=nowhere, strings=nothing)
+
+
+def ranges(starts: Ints, ends: Ints) -> Ints:
+    """The numbers from each start to its end (exclusive), one after the other.
+
+    >>> ranges(np.array([3, 9]), np.array([5, 10])).tolist()
+    [3, 4, 9]
+    """
+    sizes = ends - starts
+    before = np.cumsum(sizes) - sizes
+    numbers: Ints = np.arange(sizes.sum()) + np.repeat(starts - before, sizes)
+    return numbers

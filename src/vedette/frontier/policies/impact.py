@@ -1,0 +1,53 @@
+"""The expected gain of a first fetch, by all that can be known before it: ours."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.frontier.impact.estimator import Asking, Expectation, learned, start
+from vedette.frontier.impact.url_features import Brought, described
+from vedette.frontier.unseen import Unseen
+from vedette.policy import Floats
+
+__all__ = ["Impact"]
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """Fetch in the order of expected gain.
+
+    worth = what a forest predicts from the chance to be among the first K of each query, the printed estimates,
+    importance, and what pages of the same folder, branch and words brought. It learns from first fetches what all that
+    is good for together, where ``hybrid`` has two fixed weights; worth is in the unit of what fetches were said to
+    bring.
+
+    Useful wherever some pages were fetched and measured. Not useful before: then all are worth the same, and whoever
+    asks takes breadth first. Reference: Impact08, of which sketches, needy queries, matching and S' are taken.
+
+    >>> import numpy as np
+    >>> from vedette.policy import rng_for
+    >>> batch = Unseen(depth=np.zeros(2, int), found=np.arange(2), inlinks=np.array([1, 9]))
+    >>> policy = Impact()
+    >>> policy.worth(policy.start(None), batch, now=0.0, rng=rng_for(1, "order")).tolist()
+    [0.0, 0.0]
+    """
+
+    name: str = "impact"
+
+    def start(self, config: Asking | None) -> Expectation:
+        """Nothing was fetched yet."""
+        return start(config)
+
+    def observe(self, state: Expectation, batch: Unseen, now: float) -> Expectation:  # noqa: ARG002 - the shape that all policies of its kind have
+        """What first fetches teach; of a batch that does not say what came, nothing is learned."""
+        return learned(state, batch) if isinstance(batch, Brought) else state
+
+    def worth(self, state: Expectation, batch: Unseen, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+        """The expected gain of each."""
+        return state.worth(described(batch))
+
+    def reason(self, state: Expectation, batch: Unseen, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+        """The expected gain, in words."""
+        full = described(batch)
+        usual = state.independent(full)[row]
+        return f"expected gain {state.worth(full)[row]:.3g}; by its importance alone it would be {usual:.3g}"

@@ -1,0 +1,185 @@
+"""The terms that people ask for, and how well pages answer each: found in the words of many pages at once.
+
+Each query counts as one for each of its words (Pandey08, 4.6.1), so all that is *watched* are single words. A page
+answers a word by its text: BM25 over all fields together, where a word in a title counts for several in the body,
+
+    tf / (tf + k1 (1 - b + b length / usual length)),   between 0 and 1
+
+How telling the word is (its idf) is the same for all pages, and belongs to the word's weight (``index.gains``).
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.index.query.retrieval import TEXT_FIELDS, Forward
+from vedette.policy import Floats, Ints
+from vedette.text import Numbers, numbers_of
+
+__all__ = [
+    "NO_WORDS",
+    "Answers",
+    "Watched",
+    "Words",
+    "answers_of",
+    "named_terms",
+    "rounded",
+    "text_scores",
+    "watched_terms",
+]
+
+MOST_WATCHED = 60_000
+# With so many searches, what people ask for counts as much as what pages are called.
+FIRST_SEARCHES = 100.0
+
+K1, B, USUAL_WORDS = 1.2, 0.6, 600.0
+_COUNTS_FOR = np.array(
+    [{"title": 5.0, "headings": 2.0, "anchors": 3.0, "url": 2.0, "body": 1.0}[f] for f in TEXT_FIELDS]
+)
+_NAMING = np.array([field in {"title", "anchors"} for field in TEXT_FIELDS])
+_FIELDS, _BODY = len(TEXT_FIELDS), TEXT_FIELDS.index("body")
+SLOTS_EACH = 8
+# The place of a hit: its field, and whether it is of the words before a change, of those after it, or of both. Counts
+# are added up in one number, those after it far above the others.
+PLACE_BITS, LATER, BOTH = 5, 8, 16
+APART = float(1 << 20)
+_COUNTED = np.zeros(1 << PLACE_BITS)
+for _place, _factor in ((0, 1.0), (LATER, APART), (BOTH, 1.0 + APART)):
+    _COUNTED[_place : _place + _FIELDS] = _COUNTS_FOR * _factor
+STEPS = 1 << 20
+
+Marks = npt.NDArray[np.unsignedinteger[Any]]
+# The words of a page as numbers, and how many of them each field has; see ``fields.numbers``.
+Words = tuple[Numbers, tuple[int, ...]]
+NO_WORDS: Words = (np.zeros(0, np.uint32), (0,) * _FIELDS)
+
+
+class Watched:
+    """Words by their numbers, ascending, and which share of all searches has each."""
+
+    def __init__(self, numbers: Numbers, frequency: Floats) -> None:
+        self.numbers, self.frequency = numbers, frequency
+        # Most words of pages are decided by one look into this table; where two watched ones share a place, one has it.
+        self._low = np.uint32((1 << (SLOTS_EACH * len(numbers)).bit_length()) - 1)
+        self._slots = np.full(int(self._low) + 1, -1, np.int32)
+        self._slots[numbers & self._low] = np.arange(len(numbers))
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def find(self, words: Numbers) -> tuple[Ints, Ints]:
+        """The places of watched words among these, and which they are."""
+        which = self._slots.take((words & self._low).astype(np.intp))
+        places: Ints = np.flatnonzero(which >= 0)
+        found, terms = words[places], which[places].astype(np.int64)
+        other = np.flatnonzero(self.numbers[terms] != found)
+        if len(other):
+            again = np.minimum(np.searchsorted(self.numbers, found[other]), len(self) - 1)
+            terms[other] = np.where(self.numbers[again] == found[other], again, -1)
+            places, terms = places[terms >= 0], terms[terms >= 0]
+        return places, terms
+
+
+class Answers(NamedTuple):
+    """Which of some pages answer which watched words, and how well: before a change and after it, 0 for not at all.
+
+    A row for each page and word, in the order of pages.
+    """
+
+    page: Ints
+    term: Ints
+    before: Floats
+    after: Floats
+
+
+def watched_terms(asked: Sequence[tuple[str, float]], searches: float, named: tuple[Numbers, Ints]) -> Watched:
+    """What to watch: terms with how many searches had each, of so many in all; and terms by which pages are called.
+
+    Before anybody has searched, people are expected to ask for what pages are called (``named_terms``), which counts
+    as some searches and matters less the more real ones there are.
+
+    >>> watched = watched_terms([("tide", 300.0)], 300.0, (numbers_of(b"moon"), np.array([7])))
+    >>> sorted(watched.frequency.tolist())
+    [0.25, 0.75]
+    """
+    numbers = numbers_of(" ".join(term for term, _ in asked).encode("utf-8", "replace"))
+    times = np.array([times for _, times in asked], np.float64)
+    if len(numbers) != len(times):
+        numbers, times = numbers[:0], times[:0]
+    shares = FIRST_SEARCHES * named[1] / max(float(named[1].sum()), 1.0)
+    every, at = np.unique(np.concatenate((numbers, named[0])), return_inverse=True)
+    total = np.bincount(at, np.concatenate((times, shares)), len(every)) / (max(searches, 0.0) + FIRST_SEARCHES)
+    kept = np.sort(np.argsort(-total, kind="stable")[:MOST_WATCHED])
+    return Watched(every[kept], total[kept])
+
+
+def named_terms(pages: Forward) -> tuple[Numbers, Ints]:
+    """The words of titles and of links to pages, and how often each stands there."""
+    fields = np.tile(_NAMING, len(pages.lengths))
+    naming = np.repeat(fields, pages.lengths.reshape(-1))
+    numbers, times = np.unique(pages.words[naming], return_counts=True)
+    return numbers, times
+
+
+def answers_of(watched: Watched, before: Forward, after: Forward) -> Answers:
+    """How well the same pages answer watched words with their words before, and with those after.
+
+    Every hit becomes one number: page, word, before or after, field. Sorted, what belongs together stands together.
+    """
+    if not len(watched):
+        return Answers(*(np.zeros(0, np.int64),) * 2, *(np.zeros(0),) * 2)
+    hits = _hits(watched, before, after)
+    rows = hits >> PLACE_BITS
+    opens = np.flatnonzero(np.append(True, rows[1:] != rows[:-1])[: len(rows)])
+    page, term = np.divmod(rows[opens].astype(np.int64), len(watched))
+    sums = np.add.reduceat(_COUNTED[hits & ((1 << PLACE_BITS) - 1)], opens) if len(opens) else np.zeros(0)
+    later = np.floor(sums / APART)
+    scores = (
+        text_scores(tf, version.lengths[page, _BODY])
+        for tf, version in ((sums - later * APART, before), (later, after))
+    )
+    return Answers(page, term, *scores)
+
+
+def _hits(watched: Watched, before: Forward, after: Forward) -> Marks:
+    """Where watched words stand, each as a number, ascending."""
+    pages = np.arange(len(after.lengths))[:, None] * len(watched)
+    # Half as wide sorts twice as fast.
+    width = np.uint32 if len(pages) * len(watched) << PLACE_BITS < 1 << 32 else np.uint64
+    words, marks = _once(before, after, (pages << PLACE_BITS | np.arange(_FIELDS)).astype(width))
+    places, which = watched.find(words)
+    hits = marks[places] + (which << PLACE_BITS).astype(width)
+    hits.sort()
+    return np.asarray(hits)
+
+
+def _once(before: Forward, after: Forward, marks: Marks) -> tuple[Numbers, Marks]:
+    """The words of both, each with the mark of its page and field, and of its place.
+
+    Most of a page stays as it was: a word that stands where it stood is named once, as one of both.
+    """
+    first, later = (np.repeat(marks.reshape(-1), version.lengths.reshape(-1)) for version in (before, after))
+    is_aligned = (before.lengths == after.lengths).all(axis=1)
+    there, here = (np.flatnonzero(np.repeat(is_aligned, version.lengths.sum(axis=1))) for version in (before, after))
+    stays = before.words[there] == after.words[here]
+    later += LATER
+    later[here[stays]] += BOTH - LATER
+    goes = np.ones(len(first), np.bool_)
+    goes[there[stays]] = False
+    return np.concatenate((before.words[goes], after.words)), np.concatenate((first[goes], later))
+
+
+def text_scores(tf: Floats, length: Ints) -> Floats:
+    """How well texts answer a word that each has so often, by the words of their bodies.
+
+    >>> text_scores(np.array([0.0, 1.0, 5.0]), np.array([600, 600, 60])).round(2).tolist()
+    [0.0, 0.45, 0.9]
+    """
+    return rounded(tf / (tf + K1 * (1.0 - B + B * length / USUAL_WORDS)))
+
+
+def rounded(scores: Floats) -> Floats:
+    """Scores in steps so large that sums of many are exact: what a page scored is found in a curve as it went in."""
+    return np.asarray(np.round(scores * STEPS) / STEPS)

@@ -1,0 +1,330 @@
+"""The query language: what people type, read into plain values.
+
+    words here            pages with all of them
+    "words here"          next to each other; typographic quotes do as well, and an open quote closes at the end
+    this OR that, this|that   one of them (up to eight); OR in capitals only
+    -word, -"words here"  pages without it
+    intitle:word inurl:word   in the title, in the URL; a phrase may follow
+    site:example.org/docs     of this host or domain, below this path; several mean any of them
+    filetype:pdf (type:, ext:), lang:de
+    after:2024 after:2024-05 after:2024-05-01 after:7d, and before: the same; h, d, w, m, y count back from now
+
+A minus goes before operators too. AND and + are understood and change nothing. Whatever else has a colon is words, as
+is an operator without a value that makes sense; a note says so. Reading takes linear time and fails for no text.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Literal, NamedTuple, TypeVar
+
+from vedette.index.query.asked import Asked, Part, Place
+from vedette.text import words_of
+
+__all__ = ["read_query", "spoken"]
+
+MOST_CHARACTERS = 512  # as typed, and as written by ``spoken``
+MOST_GROUPS = 32  # the same for what is excluded, and for values of a filter
+MOST_ALTERNATIVES = 8
+MOST_NOTES = 8
+LONGEST_MOMENT = len("before:2024-05-01T12:30:00")
+
+Filter = Literal["sites", "kinds", "languages", "after_s", "before_s"]
+Thing = TypeVar("Thing")
+Join = Literal["|", "or", "and"]
+
+_FILTERS: dict[str, Filter] = {
+    "site": "sites",
+    "filetype": "kinds",
+    "ext": "kinds",
+    "type": "kinds",
+    "lang": "languages",
+    "language": "languages",
+    "after": "after_s",
+    "before": "before_s",
+}
+_PLACES: dict[str, Place] = {"intitle": "title", "inurl": "url"}
+_SPOKEN: dict[str, str] = {
+    "sites": "site",
+    "kinds": "filetype",
+    "languages": "lang",
+    "title": "intitle",
+    "url": "inurl",
+}
+_LISTED = ("sites", "not_sites", "kinds", "not_kinds", "languages", "not_languages")
+_OPPOSITE: dict[str, Filter] = {"after_s": "before_s", "before_s": "after_s"}
+
+_JOINS: dict[str, Join] = {"|": "|", "OR": "or", "AND": "and"}
+_QUOTES = str.maketrans(dict.fromkeys("“”„‟«»\uff02", '"'))
+_TOKEN = re.compile(
+    rf"""\| | (?P<minus>(?<!\S)-(?![-\s]))? (?:[+(](?=\S))*
+    (?: (?P<operator>(?ai:{"|".join([*_FILTERS, *_PLACES])})): )?
+    (?: "(?P<phrase>[^"]*)"? | (?P<word>[^\s"|]+) )?""",
+    re.VERBOSE,
+)
+_SITE_START = re.compile(r"(?:[*.]|[a-z][a-z0-9+.-]*://)*")
+_SITE = re.compile(r"(?=.*\w)[\w.:-]+(?:/[^\s|]*)?")
+_KIND = re.compile(r"[a-z0-9]{1,8}")
+_KIND_NAMES = {"htm": "html", "xhtml": "html", "text": "txt"}  # one name for each
+_LANGUAGE = re.compile(r"([a-z]{2})(?:[-_][a-z0-9]{2,8})*")
+_MOMENT = re.compile(
+    r"([0-9]{4})(?:[-/.]([0-9]{1,2})(?:[-/.]([0-9]{1,2})(?:t([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9]))?)?)?"
+)
+_SPAN = re.compile(r"([0-9]{1,6})([hdwmy])")
+_SPAN_S = {"h": 3_600, "d": 86_400, "w": 7 * 86_400, "m": 30 * 86_400, "y": 365 * 86_400}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# type: is a word of its own in programming, so that it is an operator before these only.
+_TYPE = re.compile("pdf|x?html?|te?xt|md|csv|json|xml|rss|atom|docx?|xlsx?|pptx?|od[tsp]|rtf|ps|tex|epub")
+
+
+class _Sought(NamedTuple):
+    """A part to be found, or not to be."""
+
+    part: Part
+    minus: bool = False
+
+
+class _Filtered(NamedTuple):
+    """A filter with one value."""
+
+    name: Filter
+    value: str | float
+    minus: bool = False
+
+
+_Item = _Sought | _Filtered
+
+
+def read_query(text: str, now_s: float = 0.0) -> Asked:
+    """What a query asks for; ``now_s`` is what "7d" counts back from.
+
+    >>> asked = read_query('wild "sea birds" OR gulls -plastic site:https://Example.org/Docs/')
+    >>> [[" ".join(part.words) for part in group] for group in asked.every]
+    [['wild'], ['sea birds', 'gulls']]
+    >>> asked.none[0].words, asked.sites
+    (('plastic',), ('example.org/docs',))
+    >>> read_query("site: map").notes
+    ('“site:” needs a value, so it is searched as words.',)
+    """
+    notes: list[str] = []
+    if len(text) > MOST_CHARACTERS:
+        notes.append(f"Only the first {MOST_CHARACTERS} characters of the query are used.")
+    text = text[:MOST_CHARACTERS]
+    items = _settled(list(_items(text, now_s, notes)))
+    gathered = _Gathered(notes)
+    for at, item in enumerate(items):
+        if not isinstance(item, str):
+            gathered.take(item, alternative=_is_alternative(items, at, notes))
+    return gathered.asked(text)
+
+
+def spoken(asked: Asked) -> str:
+    """The query as one would type it, every part written in one way; reading it gives the same again.
+
+    >>> spoken(read_query('INTITLE:Gulls +v1.2 | “sea bird  -boat -type:PDF'))
+    'intitle:gulls v1-2 OR "sea bird boat type pdf"'
+    """
+    groups = [" OR ".join(map(_part_written, group)) for group in asked.every]
+    nots = ["-" + _part_written(part) for part in asked.none]
+    values = [_value_written(name, value) for name in _LISTED for value in getattr(asked, name)]
+    moments = [
+        f"{name}:{_moment_written(moment_s)}"
+        for name, moment_s in (("after", asked.after_s), ("before", asked.before_s))
+        if moment_s is not None
+    ]
+    return " ".join([*groups, *nots, *values, *moments])
+
+
+def _items(text: str, now_s: float, notes: list[str]) -> Iterator[_Item | Join]:
+    """What stands in a query, from left to right."""
+    for token in _TOKEN.finditer(text.translate(_QUOTES)):
+        if join := _JOINS.get(token[0]):
+            yield join
+        else:
+            yield from _read_token(token, now_s, notes)
+
+
+def _read_token(token: re.Match[str], now_s: float, notes: list[str]) -> Iterator[_Item]:
+    operator = (token["operator"] or "").lower()
+    value = token["phrase"] if token["phrase"] is not None else token["word"] or ""
+    minus, quoted = bool(token["minus"]), token["phrase"] is not None
+    if operator in _FILTERS:
+        name, read = _FILTERS[operator], _filter_value(operator, value, now_s)
+        if read is not None:
+            opposite = minus and name in _OPPOSITE
+            yield _Filtered(_OPPOSITE[name] if opposite else name, read, minus and not opposite)
+            return
+    elif words := tuple(words_of(value)):
+        yield _Sought(Part(words, _PLACES.get(operator, "any"), quoted), minus)
+        return
+    if operator:
+        notes.append(_needs_value(operator, value))
+        if words := tuple(words_of(f"{operator} {value}")):
+            yield _Sought(Part(words, "any", quoted), minus)
+
+
+def _needs_value(operator: str, value: str) -> str:
+    if not value:
+        return f"“{operator}:” needs a value, so it is searched as words."
+    return f"“{operator}:{value[:40]}” is no value for “{operator}:”, so it is searched as words."
+
+
+def _settled(items: list[_Item | Join]) -> list[_Item | Join]:
+    """OR and AND between two things only: a second one goes, and at either end they are words like others."""
+    kept: list[_Item | Join] = []
+    for item in items:
+        if not (isinstance(item, str) and kept and isinstance(kept[-1], str)):
+            kept.append(item)
+    for end in (0, -1):
+        if kept and isinstance(join := kept[end], str):
+            kept[end : end + 1 or None] = [] if join == "|" else [_Sought(Part((join,)))]
+    return kept
+
+
+def _is_alternative(items: list[_Item | Join], at: int, notes: list[str]) -> bool:
+    """Whether an item is another one for the item before it."""
+    if at < 2 or items[at - 1] not in {"or", "|"}:
+        return False
+    before, item = items[at - 2], items[at]
+    if isinstance(before, _Sought) and isinstance(item, _Sought) and not (before.minus or item.minus):
+        return True
+    if not (isinstance(before, _Filtered) and isinstance(item, _Filtered) and before.name == item.name):
+        notes.append("OR stands between two things to be found; elsewhere it changes nothing.")
+    return False
+
+
+class _Gathered:
+    """What was read so far, within the bounds; what goes beyond is left out with a note."""
+
+    def __init__(self, notes: list[str]) -> None:
+        self.notes = notes
+        self.every: list[list[Part]] = []
+        self.none: list[Part] = []
+        self.listed: dict[str, list[str]] = {}
+        self.moments: dict[str, float] = {}
+        self.room = MOST_CHARACTERS + 1  # no space behind the last
+        self.is_open = False  # whether the last group was taken, so that it may have alternatives
+
+    def take(self, item: _Item, *, alternative: bool) -> None:
+        """Add what was read to what there is."""
+        if isinstance(item, _Filtered):
+            self._filter(item)
+        elif item.minus:
+            self._append(self.none, item.part, MOST_GROUPS, f"-{_part_written(item.part)}")
+        elif not alternative:
+            self.is_open = self._append(self.every, [item.part], MOST_GROUPS, _part_written(item.part))
+        elif self.is_open:
+            self._append(self.every[-1], item.part, MOST_ALTERNATIVES, f"OR {_part_written(item.part)}")
+
+    def _filter(self, item: _Filtered) -> None:
+        name = f"not_{item.name}" if item.minus else item.name
+        if isinstance(item.value, str):
+            self._append(self.listed.setdefault(name, []), item.value, MOST_GROUPS, _value_written(name, item.value))
+        elif name in self.moments:
+            self.moments[name] = (max if name == "after_s" else min)(self.moments[name], item.value)
+        elif self._has_room(LONGEST_MOMENT):
+            self.moments[name] = item.value
+
+    def _append(self, things: list[Thing], thing: Thing, most: int, written: str) -> bool:
+        if thing in things and not isinstance(thing, list):
+            return True  # a word that is asked for twice is two groups; elsewhere, once is enough
+        if len(things) == most:
+            self.notes.append(f"More than {most} of a kind are too many; the rest is left out.")
+            return False
+        if self._has_room(len(written)):
+            things.append(thing)
+            return True
+        return False
+
+    def _has_room(self, size: int) -> bool:
+        """Whether so many more characters fit in the query as ``spoken`` writes it, which is what is bounded."""
+        if size + 1 > self.room:
+            self.notes.append("The query is too long; the rest is left out.")
+            return False
+        self.room -= size + 1
+        return True
+
+    def asked(self, text: str) -> Asked:
+        """All of it, as a value."""
+        listed = {name: tuple(values) for name, values in self.listed.items() if values}
+        asked = Asked(text, tuple(map(tuple, self.every)), tuple(self.none), **listed, **self.moments)  # type: ignore[arg-type]  # names are Asked's own
+        notes = dict.fromkeys([*self.notes, *_remarks(asked)])
+        return asked._replace(notes=tuple(notes)[:MOST_NOTES])
+
+
+def _remarks(asked: Asked) -> Iterator[str]:
+    """What is to be said of a query as a whole."""
+    if asked.after_s is not None and asked.before_s is not None and asked.after_s >= asked.before_s:
+        yield "No time lies after the one and before the other."
+    if any((asked.every, asked.sites, asked.kinds, asked.languages)) or (asked.after_s, asked.before_s) != (None, None):
+        return
+    if any((asked.none, asked.not_sites, asked.not_kinds, asked.not_languages)):
+        yield "Name something to find as well."
+    elif asked.text.strip():
+        yield "There is no word in this query."
+
+
+def _filter_value(operator: str, value: str, now_s: float) -> str | float | None:
+    """The value of a filter, or None where it makes no sense."""
+    value = value.strip().lower()
+    if operator == "site":
+        return _site(value)
+    value = value.rstrip(".,;)")
+    if operator in {"after", "before"}:
+        return _moment(value, now_s)
+    if operator in {"lang", "language"}:
+        found = _LANGUAGE.fullmatch(value)
+        return found[1] if found else None
+    value = value.lstrip(".")
+    known = (_TYPE if operator == "type" else _KIND).fullmatch(value)
+    return _KIND_NAMES.get(value, value) if known else None
+
+
+def _site(value: str) -> str | None:
+    """A host or the start of a URL, without scheme; what follows a question mark or a hash is no place."""
+    start = _SITE_START.match(value)
+    value = re.split(r"[?#]", value[start.end() if start else 0 :], maxsplit=1)[0].rstrip("/.,;")
+    if "(" not in value:
+        value = value.rstrip("/.,;)")
+    return value if _SITE.fullmatch(value) else None
+
+
+def _moment(value: str, now_s: float) -> float | None:
+    """Seconds since 1970 of a day, of a moment as ``spoken`` writes it, or of so long ago."""
+    if value in {"today", "yesterday"}:
+        return float((now_s // 86_400 - (value == "yesterday")) * 86_400)
+    if span := _SPAN.fullmatch(value):
+        moment_s = float(int(now_s) - int(span[1]) * _SPAN_S[span[2]])
+        return moment_s if _datetime(moment_s) else None
+    found = _MOMENT.fullmatch(value)
+    if not found:
+        return None
+    year, month, day = (int(number or 1) for number in found.groups()[:3])
+    hours, minutes, seconds = (int(number or 0) for number in found.groups()[3:])
+    try:
+        start = datetime(year, month, day, tzinfo=UTC)
+    except ValueError:
+        return None
+    return (start - _EPOCH).total_seconds() + hours * 3_600 + minutes * 60 + seconds
+
+
+def _datetime(moment_s: float) -> datetime | None:
+    try:
+        return _EPOCH + timedelta(seconds=moment_s)
+    except OverflowError:
+        return None
+
+
+def _moment_written(moment_s: float) -> str:
+    moment = _datetime(moment_s) or _EPOCH
+    written = moment.isoformat(timespec="seconds")[:19]
+    return written.removesuffix("T00:00:00")
+
+
+def _value_written(name: str, value: str) -> str:
+    return f"-{_SPOKEN[name[4:]]}:{value}" if name.startswith("not_") else f"{_SPOKEN[name]}:{value}"
+
+
+def _part_written(part: Part) -> str:
+    operator = f"{_SPOKEN[part.place]}:" if part.place in _SPOKEN else ""
+    return f'{operator}"{" ".join(part.words)}"' if part.quoted else operator + "-".join(part.words)

@@ -1,0 +1,61 @@
+"""A budget for any bandit: drop who cannot pay, and start the bandit anew whenever somebody drops out."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from vedette.lab.baselines.ads.mix import Mix
+from vedette.policy import Choice
+from vedette.serve.ads.candidates import Candidates, Ranked
+
+__all__ = ["Bpol"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bpol:
+    """BPOL: one bandit a phrase, which forgets all it counted when the ads that it may show change.
+
+    Whoever runs out of budget is dropped before it is asked (``ad_book``). Forgetting is what the proof needs; with
+    ``keeps`` what was counted stays as a prior, which Pandey08 does in its experiments, and BPOL of MIX is then BMIX.
+
+        bpol >= opt / 2 - (types r_max + r_max sum over phrases of (batches) f(N)) / 2
+
+    where f(N) are the mistakes of the bandit, and the batches of a phrase are no more than its ads (appendix 9.3).
+
+    Useful for: a promise with any bandit. Not useful for: earning much, as each restart learns from nothing.
+
+    Reference: Pandey08, section 6.6.1.
+    """
+
+    name: str = "bpol"
+    bandit: Choice[None, Any, Candidates, Candidates] = field(default_factory=Mix)
+    keeps: bool = False
+
+    def start(self, config: None) -> Any:  # noqa: ANN401 - the bandit's own
+        """As the bandit starts."""
+        return self.bandit.start(config)
+
+    def observe(self, state: Any, batch: Candidates, now: float) -> Any:  # noqa: ANN401 - as above
+        """As the bandit learns."""
+        return self.bandit.observe(state, self._since(batch), now)
+
+    def choose(self, state: Any, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Ranked:  # noqa: ANN401 - as above
+        """What the bandit shows, by what was counted since its start."""
+        picks = self.bandit.choose(state, self._since(options), k, now, rng)
+        assert isinstance(picks, Ranked), "a bandit of ads gives scores"
+        return picks
+
+    def reason(self, state: Any, batch: Candidates, row: int, now: float) -> str:  # noqa: ANN401 - as above
+        """The bandit's reason."""
+        return f"bpol of {self.bandit.reason(state, self._since(batch), row, now)}"
+
+    def _since(self, options: Candidates) -> Candidates:
+        if self.keeps:
+            return options
+        return replace(
+            options,
+            asked=options.asked - options.asked_then,
+            shown=options.shown - options.shown_then,
+            clicked=options.clicked - options.clicked_then,
+        )

@@ -1,0 +1,69 @@
+"""First a cluster of ads by what its ads earned together, then an ad in it."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vedette.lab.baselines.ads.estimates_part import rates, tuned_bonus
+from vedette.policy import Floats, Ints
+from vedette.serve.ads.by_score import ByScore, Told
+from vedette.serve.ads.candidates import Candidates
+
+__all__ = ["TwoLevel"]
+
+
+@dataclass(frozen=True, slots=True)
+class TwoLevel(ByScore):
+    """Two levels for clustered ads: each cluster of a phrase is an arm of its own, and so is each ad within it.
+
+    A cluster's counts are those of its ads together, its bid that of its best; clusters and ads are both judged as by
+    BMIX-E. An ad's score is its cluster's priority, times its own as a share of the best in the cluster: so the first
+    place is the best ad of the best cluster.
+
+    Useful where ads of one cluster have similar rates and there are many: the cluster is learned sooner than its ads.
+    Not useful where clusters say nothing: the best ad may sit in a poor one.
+
+    Reference: Pandey08, section 6.8.4.
+    """
+
+    name: str = "two-level"
+
+    def score(self, told: Told, options: Candidates) -> Floats:  # noqa: ARG002 - counts are enough
+        """The cluster's priority, divided among its ads."""
+        kinds, of = np.unique(options.cluster, return_inverse=True)
+        cluster = _priority(_together(options, of, len(kinds)))
+        ad = _priority(options)
+        best = _highest(ad, of, len(kinds))[of]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.where(best > 0, ad / best, 1.0)
+        # What was never shown comes first in its cluster, and what was shown waits for it.
+        share[np.isinf(ad)] = 1.0
+        return cluster[of] * share
+
+
+def _priority(options: Candidates) -> Floats:
+    rate = rates(options)
+    return (rate + tuned_bonus(options, rate)) * options.bid
+
+
+def _together(options: Candidates, of: Ints, kinds: int) -> Candidates:
+    """The clusters as if each were an ad; columns that no priority asks for stay as they are."""
+    return replace(
+        options,
+        shown=_sum(options.shown, of, kinds),
+        clicked=_sum(options.clicked, of, kinds),
+        prior_clicked=_sum(options.prior_clicked, of, kinds),
+        prior_shown=_sum(options.prior_shown, of, kinds),
+        bid=_highest(options.bid, of, kinds),
+        asked=_highest(options.asked, of, kinds),
+    )
+
+
+def _sum(values: Floats, of: Ints, kinds: int) -> Floats:
+    return np.bincount(of, values, kinds).astype(np.float64)
+
+
+def _highest(values: Floats, of: Ints, kinds: int) -> Floats:
+    found = np.zeros(kinds)
+    np.maximum.at(found, of, values)
+    return found

@@ -1,0 +1,55 @@
+"""The cover that would have found what was new at the latest full crawl."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.discover.polling.sources import Sources
+from vedette.lab.baselines.full_crawl import best_first, new_sets, news, worth_at
+from vedette.lab.baselines.greedy_cover import greedy
+from vedette.policy import Ints, Picks
+
+__all__ = ["Cov"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cov:
+    """COV: look at the pages that GREEDY takes for what the latest full crawl brought, in its order, until the next.
+
+    They are few, and none leads to what another leads to. The first k of them are GREEDY's cover with a budget of k.
+
+    Useful to find part of what is new with very few looks. Not useful to find much: once its cover is used up it has
+    nothing more to propose, and covers of several crawls do not add up.
+
+    Reference: Pandey08, section 3.6.3.
+
+    >>> from vedette.policy import rng_for
+    >>> from vedette.discover.polling.look_book import Brought, LookBook
+    >>> book, all_three, start = LookBook(np.zeros(3, np.int64)), np.ones(3, bool), np.array([0, 2, 5, 6])
+    >>> came = Brought(np.arange(3), all_three, start, np.array([0, 1, 0, 1, 2, 3]), np.ones(6, bool))
+    >>> policy = Cov()
+    >>> state = policy.observe(policy.start(None), book.enter(came, 60.0), 60.0)
+    >>> policy.choose(state, book.options(), k=3, now=90.0, rng=rng_for(1, "discover")).rows.tolist()
+    [1, 2]
+    """
+
+    name: str = "cov"
+
+    def start(self, config: None) -> Ints:  # noqa: ARG002 - the shape that all policies of its kind have
+        """No crawl was made, so nobody covers anything."""
+        return np.zeros(0, np.int64)
+
+    def observe(self, state: Ints, batch: Sources, now: float) -> Ints:  # noqa: ARG002 - crawls are its time
+        """The cover of what is new, as places; a crawl without anything new leaves the last one."""
+        return batch.place[list(greedy(new_sets(batch)).rows)] if news(batch) else state
+
+    def choose(self, state: Ints, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - nothing is drawn
+        """The cover in its order, as far as its pages are still there."""
+        ranks = np.zeros(int(state.max(initial=-1)) + 1)
+        ranks[state] = 1.0 / np.arange(1, len(state) + 1)
+        return best_first(options, worth_at(ranks, options.place), k, told=len(state) > 0)
+
+    def reason(self, state: Ints, batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - crawls are its time
+        """Whether it is in the cover, and where."""
+        at = np.flatnonzero(state == batch.place[row])
+        return f"cov: number {at[0] + 1} of {len(state)} in the last cover" if len(at) else "cov: not in the last cover"

@@ -1,0 +1,31 @@
+"""The pages that led to most of what was new at the latest full crawl."""
+
+from dataclasses import dataclass
+
+from vedette.lab.baselines.discover.od_win import OdWin
+
+__all__ = ["Od1"]
+
+
+@dataclass(frozen=True, slots=True)
+class Od1(OdWin):
+    """``od-win`` without a memory: only the latest full crawl that brought anything counts, which is alpha = 0.
+
+    Useful to see what memory is worth. Not useful otherwise: pages that lead to something new this week are mostly
+    others than last week's.
+
+    Reference: Pandey08, section 3.6.4.
+
+    >>> import numpy as np
+    >>> from vedette.discover.polling.look_book import Brought, LookBook
+    >>> book, one, policy = LookBook(np.zeros(2, np.int64)), np.array([True]), Od1()
+    >>> state = policy.start(None)
+    >>> for place in (0, 1):
+    ...     came = Brought(np.array([place]), one, np.array([0, 1]), np.array([place]), one)
+    ...     state = policy.observe(state, book.enter(came, 60.0), 60.0)
+    >>> state.tolist()
+    [0.0, 1.0]
+    """
+
+    name: str = "od-1"
+    alpha: float = 0.0

@@ -1,0 +1,62 @@
+"""The pages that led to most of what was new, over all full crawls so far."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.discover.polling.places import room_for
+from vedette.discover.polling.sources import Sources
+from vedette.lab.baselines.full_crawl import best_first, news, shares, worth_at
+from vedette.policy import Floats, Picks
+
+__all__ = ["OdWin"]
+
+
+@dataclass(frozen=True, slots=True)
+class OdWin:
+    """Look at the k pages of the largest outdegree to new pages, as a weighted mean over past full crawls.
+
+        p_i = sum over crawls of alpha^(crawls since) |N(i)| / N  /  sum of alpha^(crawls since);  the k largest
+
+    alpha = 1 weighs all crawls alike, as Pandey08 settles on. The divisor is the same for all pages, so it is left out.
+    A page that never led to anything new is not looked at, so the picks may be fewer than k. Told of every cycle, this
+    is their OD-ALL, whose picks without a budget are all that history can find.
+
+    Useful where full crawls are made anyway, and little is to be fetched in between. Not useful without them: it stays
+    with what it looked at first. It takes pages of one site that all lead to the same.
+
+    Reference: Pandey08, sections 3.6.1 and 3.6.4.
+
+    >>> from vedette.policy import rng_for
+    >>> from vedette.discover.polling.look_book import Brought, LookBook
+    >>> book, all_three, start = LookBook(np.zeros(3, np.int64)), np.ones(3, bool), np.array([0, 0, 2, 3])
+    >>> came = Brought(np.arange(3), all_three, start, np.array([0, 1, 1]), np.ones(3, bool))
+    >>> policy = OdWin()
+    >>> state = policy.observe(policy.start(None), book.enter(came, 60.0), 60.0)
+    >>> policy.choose(state, book.options(), k=3, now=90.0, rng=rng_for(1, "discover")).rows.tolist()
+    [1, 2]
+    """
+
+    name: str = "od-win"
+    alpha: float = 1.0
+
+    def start(self, config: None) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+        """No crawl was made."""
+        return np.zeros(0)
+
+    def observe(self, state: Floats, batch: Sources, now: float) -> Floats:  # noqa: ARG002 - crawls are its time
+        """Add the shares of a crawl; one without anything new has none."""
+        if not news(batch):
+            return state
+        led = self.alpha * room_for(state, batch.place)
+        led[batch.place] += shares(batch)
+        return led
+
+    def choose(self, state: Floats, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - nothing is drawn
+        """The k largest; nothing is drawn."""
+        return best_first(options, worth_at(state, options.place), k, told=len(state) > 0)
+
+    def reason(self, state: Floats, batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - crawls are its time
+        """How much it led to."""
+        led = worth_at(state, batch.place)[row]
+        return f"{self.name}: led to {led:.2f} times all that was new at a full crawl"

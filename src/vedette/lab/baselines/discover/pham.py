@@ -1,0 +1,130 @@
+"""A predictor of yields picks most of the sources, staleness the others; a bandit says how many are which."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.discover.polling.places import room_for
+from vedette.discover.polling.sources import Sources
+from vedette.lab.baselines.discover.yield_model import HOUR_S, Told, features, fitted, recent_yields
+from vedette.policy import Floats, Ints, Picks
+
+__all__ = ["Learned", "Pham"]
+
+SHARES = np.array([0.6, 0.7, 0.8, 0.9, 1.0])  # of the budget, for the highest predictions
+RETRAIN_S = 3 * HOUR_S
+MEMORY_S = 7 * 24 * HOUR_S
+
+
+class Learned(NamedTuple):
+    """What is remembered.
+
+    ``tried_s`` has the last try of each place, 0 for never; ``looks`` what was told before each look of the last week,
+    as columns, with its yield as the last; ``weights`` the predictor and ``trained_s`` its age; ``plays`` and
+    ``reward`` how often each share was used and what that brought, ``most`` the most that a step ever brought.
+    """
+
+    tried_s: Floats
+    looks: Floats
+    weights: Floats
+    trained_s: float
+    plays: Floats
+    reward: Floats
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pham:
+    """UCB1 over the share of the budget that goes to the best predictions; the rest goes to the stalest sources.
+
+        share = arg max (mean combined yield + sqrt(2 log(steps) / plays)),  of .6, .7, .8, .9, 1; each once at first
+        floor(k share + 1/2) sources of the highest predicted yield, then the stalest of the others
+
+    The predictor (``yield_model``) is trained anew every 3 hours on the looks of 7 days. The combined yield of a step
+    counts each target once. Before the first look all predictions are equal, and equals go by staleness: it begins as
+    round-robin. Failed looks are no yields, but they end a wait. Who was never looked at waited longest.
+
+    Useful as the rival of Thompson23. Not useful as it is: what the bandit weighs are pages by the dozen, against which
+    its bonus is nothing, so it hardly explores (``pham-scaled`` does), and it takes sources that show the same.
+
+    Reference: Pham18 as told in Thompson23, sections 2.3 and 3.2.2.
+
+    >>> from vedette.policy import rng_for
+    >>> from vedette.discover.polling.look_book import Brought, LookBook
+    >>> book, both, start = LookBook(np.zeros(3, np.int64)), np.ones(2, bool), np.array([0, 0, 9])
+    >>> came = Brought(np.array([0, 1]), both, start, np.arange(9), np.ones(9, bool))
+    >>> policy = Pham()
+    >>> state = policy.observe(policy.start(None), book.enter(came, 3600.0), 3600.0)
+    >>> policy.choose(state, book.options(), k=2, now=7200.0, rng=rng_for(1, "discover")).rows.tolist()
+    [2, 0]
+    """
+
+    name: str = "pham"
+    scaled: bool = False
+
+    def start(self, config: None) -> Learned:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Nothing was looked at, and no share was tried."""
+        width = len(Told._fields) + 1
+        nothing = np.zeros(len(SHARES))
+        weights = np.zeros(features(Told(*np.zeros((len(Told._fields), 1)))).shape[1])
+        return Learned(np.zeros(0), np.zeros((0, width)), weights, -np.inf, nothing, nothing, 1.0)
+
+    def observe(self, state: Learned, batch: Sources, now: float) -> Learned:
+        """Learn from each look, and credit the share that was used: which one follows from the state alone."""
+        tried_s = room_for(state.tried_s, batch.place)
+        looks = np.vstack([state.looks[state.looks[:, 0] >= now - MEMORY_S], _told_before(batch, tried_s, now)])
+        tried_s[batch.place] = now
+        combined = float(len(np.unique(batch.shown[batch.shown_new])))
+        used = np.arange(len(SHARES)) == self._share(state)
+        played = state._replace(
+            tried_s=tried_s,
+            looks=looks,
+            plays=state.plays + used,
+            reward=state.reward + used * combined,
+            most=max(state.most, combined),
+        )
+        return _trained(played, now) if now - state.trained_s >= RETRAIN_S and len(looks) else played
+
+    def choose(self, state: Learned, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - nothing is drawn
+        """The best predictions, then the stalest of the others."""
+        best = np.lexsort((options.place, options.last_look_s, -_predicted(state, options, now)))
+        exploited = best[: int(k * SHARES[self._share(state)] + 0.5)]
+        others = np.setdiff1d(best, exploited)
+        stalest = others[np.lexsort((options.place[others], options.last_look_s[others]))]
+        rows = np.concatenate([exploited, stalest])[:k].astype(np.int64)
+        return Picks(rows, np.ones(len(rows)))
+
+    def reason(self, state: Learned, batch: Sources, row: int, now: float) -> str:
+        """The prediction, and how much of the budget goes by predictions."""
+        predicted, share = _predicted(state, batch, now)[row], SHARES[self._share(state)]
+        return f"{self.name}: {predicted:.1f} new links predicted; {share:.0%} of the looks go by predictions"
+
+    def _share(self, state: Learned) -> int:
+        if not state.plays.all():
+            return int(np.argmin(state.plays > 0))
+        mean = state.reward / state.plays / (state.most if self.scaled else 1.0)
+        return int(np.argmax(mean + np.sqrt(2 * np.log(state.plays.sum()) / state.plays)))
+
+
+def _predicted(state: Learned, options: Sources, now: float) -> Floats:
+    mean, deviation = recent_yields(options.look_s, options.yields.astype(np.float64), now)
+    waited_h = (now - options.last_look_s) / HOUR_S
+    predicted: Floats = features(Told(np.full(len(options), now), mean, deviation, waited_h)) @ state.weights
+    return predicted
+
+
+def _told_before(batch: Sources, tried_s: Floats, now: float) -> Floats:
+    """What was told of each row before the look that it was just given, and what that look brought."""
+    good: npt.NDArray[np.bool_] = (batch.failures == 0) & (batch.looks > 0)
+    place: Ints = batch.place[good]
+    yields = batch.yields[good].astype(np.float64)
+    mean, deviation = recent_yields(batch.look_s[good, 1:], yields[:, 1:], now)
+    waited_h = np.where(tried_s[place] > 0, now - tried_s[place], np.inf) / HOUR_S
+    return np.column_stack([np.full(len(place), now), mean, deviation, waited_h, yields[:, 0]])
+
+
+def _trained(state: Learned, now: float) -> Learned:
+    rows = features(Told(*state.looks.T[:-1]))
+    return state._replace(weights=fitted(rows, state.looks[:, -1]), trained_s=now)

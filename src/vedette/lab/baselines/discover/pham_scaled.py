@@ -1,0 +1,30 @@
+"""Pham's crawler with a bandit whose rewards are between 0 and 1, as UCB1 assumes."""
+
+from dataclasses import dataclass
+
+from vedette.lab.baselines.discover.pham import Pham
+
+__all__ = ["PhamScaled"]
+
+
+@dataclass(frozen=True, slots=True)
+class PhamScaled(Pham):
+    """``pham``, but for the reward of a step: its combined yield by the largest that any step had so far.
+
+    UCB1's bonus of sqrt(2 log(steps) / plays) is made for rewards up to 1. With them all shares are tried again and
+    again, so that about a fifth of the looks go to stale sources.
+
+    Useful to see how much of what the printed form does is its scale. Not useful beyond that.
+
+    Reference: Auer02 for the scale; otherwise as ``pham``.
+
+    >>> from vedette.policy import rng_for
+    >>> from vedette.discover.polling.look_book import LookBook
+    >>> import numpy as np
+    >>> policy, options = PhamScaled(), LookBook(np.zeros(3, np.int64)).options()
+    >>> policy.choose(policy.start(None), options, k=2, now=0.0, rng=rng_for(1, "discover")).rows.tolist()
+    [0, 1]
+    """
+
+    name: str = "pham-scaled"
+    scaled: bool = True

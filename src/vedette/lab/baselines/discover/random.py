@@ -1,0 +1,52 @@
+"""Any sources, each as likely as the others: what discovery costs whoever learns nothing."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.discover.polling.sources import Sources
+from vedette.policy import Picks
+
+__all__ = ["Random"]
+
+# Every policy takes what the protocol hands it; this one needs little of it, hence the "shape" beside some arguments.
+
+
+@dataclass(frozen=True, slots=True)
+class Random:
+    """Look at k sources drawn without replacement, uniformly.
+
+        propensity = k / n    the probability that a source is among the k
+
+    Useful as the baseline that any rule has to beat, and for data that says what other rules would have brought: no
+    source is ever left out. Not useful for finding much: it looks at the dead as often as at the busy.
+
+    Reference: simple random sampling without replacement.
+
+    >>> from vedette.policy import rng_for
+    >>> from vedette.discover.polling.look_book import LookBook
+    >>> policy = Random()
+    >>> picks = policy.choose((), LookBook(np.zeros(4, np.int64)).options(), k=2, now=0.0, rng=rng_for(1, "discover"))
+    >>> picks.rows.tolist(), picks.propensities.tolist()
+    ([3, 0], [0.5, 0.5])
+    """
+
+    name: str = "random"
+
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Nothing is learned, so the state is empty."""
+        return ()
+
+    def observe(self, state: tuple[()], batch: Sources, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+        """What a look brought changes nothing."""
+        return state
+
+    def choose(self, state: tuple[()], options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Up to k rows, any of them."""
+        count = min(k, len(options))
+        rows = rng.permutation(len(options))[:count].astype(np.int64)
+        return Picks(rows, np.full(count, count / max(len(options), 1)))
+
+    def reason(self, state: tuple[()], batch: Sources, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+        """That there is none but the draw."""
+        return f"random: each of {len(batch)} sources is as likely as the others"

@@ -1,0 +1,92 @@
+"""A rate for each source and hour of the day, drawn from what is believed of it; the k highest draws are looked at."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.discover.polling.places import latest_yields, room_for
+from vedette.discover.polling.sources import Sources, hour_of_week
+from vedette.policy import Floats, Ints, Picks
+
+__all__ = ["Thompson", "Yields"]
+
+HOURS = 24
+# Both hyperparameters of the prior, which the document leaves untuned.
+ALPHA = BETA = 1.0
+# Draws beyond the one that counts, by which propensities are estimated: there is no closed form for the best k.
+REDRAWS = 15
+
+
+class Yields(NamedTuple):
+    """The sum of yields and the number of looks, with a row for each source and a column for each hour of the day."""
+
+    found: Floats
+    looks: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Thompson:
+    """Thompson sampling: what a look brings is Poisson, with a Gamma prior on the rate of each source and hour (UTC).
+
+        draw ~ Gamma(alpha + sum of yields at this hour, rate = beta + looks at this hour);  look at the k highest
+
+    alpha = beta = 1, and no source learns from another or from a neighbouring hour. A failed look counts as one that
+    brought nothing. The propensity is the share of 16 draws, this one among them, in which the source is chosen.
+
+    Useful as the rival that any adaptive rule has to beat, and where each look is on its own. Not useful where links
+    stay for hours: what a look brings then depends on when the last one was, of which this knows nothing, and it may
+    look at two pages that show the same.
+
+    Reference: Thompson23, section 2.4 and figure 1.
+
+    >>> from vedette.policy import rng_for
+    >>> from vedette.discover.polling.look_book import Brought, LookBook
+    >>> book, both, start = LookBook(np.zeros(2, np.int64)), np.ones(2, bool), np.array([0, 0, 9])
+    >>> came = Brought(np.array([0, 1]), both, start, np.arange(9), np.ones(9, bool))
+    >>> policy = Thompson()
+    >>> state = policy.observe(policy.start(None), book.enter(came, 60.0), 60.0)
+    >>> policy.choose(state, book.options(), k=1, now=90.0, rng=rng_for(1, "discover")).rows.tolist()
+    [1]
+    """
+
+    name: str = "thompson"
+
+    def start(self, config: None) -> Yields:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Nothing was looked at."""
+        return Yields(np.zeros((0, HOURS)), np.zeros((0, HOURS)))
+
+    def observe(self, state: Yields, batch: Sources, now: float) -> Yields:
+        """Count the looks at their hour, and what they brought."""
+        hour = _hour(now)
+        found, looks = room_for(state.found, batch.place), room_for(state.looks, batch.place)
+        found[batch.place, hour] += latest_yields(batch)
+        looks[batch.place, hour] += 1
+        return Yields(found, looks)
+
+    def choose(self, state: Yields, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
+        """The k highest draws, highest first."""
+        shape, rate = _posterior(state, options.place, _hour(now))
+        draws = rng.gamma(shape, size=(1 + REDRAWS, len(options))) / rate
+        chosen = np.argsort(-draws, axis=1, kind="stable")[:, :k]
+        rows = chosen[0].astype(np.int64)
+        times = np.bincount(chosen.ravel(), minlength=len(options))
+        return Picks(rows, times[rows] / (1 + REDRAWS))
+
+    def reason(self, state: Yields, batch: Sources, row: int, now: float) -> str:
+        """What is believed of this hour, in words."""
+        hour = _hour(now)
+        shape, rate = _posterior(state, batch.place[row : row + 1], hour)
+        return (
+            f"thompson: {shape[0] / rate[0]:.1f} new links expected at {hour} h UTC, by {rate[0] - BETA:.0f} looks then"
+        )
+
+
+def _hour(now: float) -> int:
+    return int(hour_of_week(now)) % HOURS
+
+
+def _posterior(state: Yields, place: Ints, hour: int) -> tuple[Floats, Floats]:
+    """Shape and rate of what is believed of each place at an hour."""
+    found, looks = (room_for(rows[:, hour], place)[place] for rows in state)
+    return found + ALPHA, looks + BETA

@@ -1,0 +1,1 @@
+"""Models of change that only the lab compares with."""

@@ -1,0 +1,73 @@
+"""Changed or not: a page that leaves what its copy says, and may come back to it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.policy import Floats
+from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.models.base import Rates
+from vedette.refresh.models.gamma import ROW, SUMS
+from vedette.refresh.models.pooled import Pooled
+from vedette.refresh.models.rows import gap_d, inner, told, waited_d
+from vedette.refresh.models.trust import scores_of, trust_learned, trusted
+
+__all__ = ["Replacement"]
+
+# The share of pages that would differ from an old copy for ever; 1: none ever comes back.
+SHARES = (1.0, 0.8, 0.6, 0.4)
+_RATE = Pooled()
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Two states, "as the copy" and "changed"; the first is left at the page's rate D, and found again at a rate m.
+
+        chance of "changed" after t days = share (1 - e^(-D t / share))        share = D / (D + m)
+
+    With share = 1 nothing comes back: the replacement model of Observe99, whose changed state is left by looking only.
+    Other shares are tried on every group beside it, and trusted as they prove right. Rates are those of ``pooled``.
+
+    Useful for pages with a few things to say in turn (boxes that rotate, a banner that comes and goes) and where
+    edits are undone. Not useful where content is never the same again.
+
+    Reference: Observe99, section 2.2, after R. Howard, *Dynamic Programming and Markov Processes*, 1960.
+
+    >>> model = Replacement()
+    >>> daily = Known(np.arange(1), np.array([86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
+    ...               before_s=np.zeros(1))
+    >>> memory = model.learn(Memory.empty(model.page_width, model.group_width), daily)
+    >>> bool(0 < model.chance(memory, daily, np.array([2 * 86400.0]))[0] < 1)
+    True
+    """
+
+    name: str = "replacement"
+    page_width: int = ROW
+    group_width: int = SUMS + 1 + len(SHARES)
+    rate: Pooled = _RATE
+
+    def learn(self, memory: Memory, batch: Known) -> Memory:
+        """Shares are judged by what they would have said; the rate is learned besides."""
+        after = memory.reaching(batch)
+        said = self._chances(memory, batch, gap_d(batch))
+        trust_learned(after.groups[:, SUMS:], batch, scores_of(said, batch.changed), told(batch))
+        learned = self.rate.learn(self._of_rate(memory), batch)
+        after.groups[:, :SUMS] = learned.groups
+        return Memory(learned.pages, after.groups)
+
+    def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
+        """The mean over all shares, as they are trusted."""
+        said = self._chances(memory, batch, waited_d(batch, at_s))
+        chance: Floats = (trusted(memory.groups[:, SUMS:], batch) * said).sum(axis=1)
+        return chance
+
+    def rates(self, memory: Memory, batch: Known) -> Rates:
+        """How often the copy's content is left."""
+        return self.rate.rates(self._of_rate(memory), batch)
+
+    def _of_rate(self, memory: Memory) -> Memory:
+        return inner(memory, 0, self.rate.page_width, 0, self.rate.group_width)
+
+    def _chances(self, memory: Memory, batch: Known, wait_d: Floats) -> Floats:
+        belief = self.rate.belief(self._of_rate(memory), batch)
+        return np.stack([share * belief.chance(wait_d / share) for share in SHARES], axis=1)

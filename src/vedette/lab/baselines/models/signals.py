@@ -1,0 +1,79 @@
+"""Signals that a page has changed (a sitemap's date, a feed, a ping), trusted as far as their site's proved right."""
+
+from dataclasses import dataclass
+
+from vedette.policy import Floats
+from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.models.announced import COUNTS, Announced, Worth, is_heard
+from vedette.refresh.models.base import Rates
+from vedette.refresh.models.gamma import ROW, SUMS
+from vedette.refresh.models.pooled import Pooled
+from vedette.refresh.models.rows import inner, waited_d
+
+__all__ = ["Signals"]
+
+_RATE = Pooled()
+_ANNOUNCED = Announced()
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """Changes come at the page's rate D; a share r of them is signalled, and signals come for nothing at a rate v.
+
+        P(still fresh | t days, no signal)  = e^(-(1 - r) D t)
+        P(still fresh | t days, a signal)   = e^(-(1 - r) D t) v / (r D + v)
+
+    D is that of ``pooled``, r and v are counted by ``announced``. In ``chance``, a signal counts if it lies after
+    the last fetch and not after the time in question.
+
+    Useful where sites announce what they change. Not useful without signals: then it is ``pooled``, up to a small
+    expectation that they might have told.
+
+    Reference: R. Busa-Fekete et al., *Learning to Crawl with Noisy Change-Indicating Signals*, 2025.
+
+    >>> import numpy as np
+    >>> model = Signals()
+    >>> page = Known(np.arange(1), np.array([86400.0]), np.array([False]), np.array([False]), np.array([np.nan]),
+    ...              before_s=np.zeros(1), signal_s=np.array([100000.0]))
+    >>> memory = model.learn(Memory.empty(model.page_width, model.group_width), page)
+    >>> before, after = (model.chance(memory, page, np.array([at_s])) for at_s in (99999.0, 100001.0))
+    >>> bool(before[0] < after[0])
+    True
+    """
+
+    name: str = "signals"
+    page_width: int = ROW
+    group_width: int = SUMS + COUNTS
+    rate: Pooled = _RATE
+    announced: Announced = _ANNOUNCED
+
+    def learn(self, memory: Memory, batch: Known) -> Memory:
+        """Count what was announced and what was not, and learn the rates."""
+        after = memory.reaching(batch)
+        learned = self.rate.learn(self._of_rate(memory), batch)
+        after.groups[:, :SUMS] = learned.groups
+        after.groups[:, SUMS:] = self.announced.learn(self._of_counts(memory), batch).groups
+        return Memory(learned.pages, after.groups)
+
+    def chance(self, memory: Memory, batch: Known, at_s: Floats) -> Floats:
+        """With what has been announced since the last fetch."""
+        belief, worth = self.rate.belief(self._of_rate(memory), batch), self.worth(memory, batch)
+        unheard = 1 - belief.chance(waited_d(batch, at_s) * (1 - worth.recall))
+        for_nothing = worth.false_d / (worth.recall * belief.mean + worth.false_d)
+        for_nothing[~is_heard(batch, at_s)] = 1.0
+        current: Floats = unheard * for_nothing
+        return 1 - current
+
+    def rates(self, memory: Memory, batch: Known) -> Rates:
+        """Of all changes, announced or not."""
+        return self.rate.rates(self._of_rate(memory), batch)
+
+    def worth(self, memory: Memory, batch: Known) -> Worth:
+        """What the signals of each page's site are worth; a section has none of its own."""
+        return self.announced.worth(self._of_counts(memory), batch)
+
+    def _of_rate(self, memory: Memory) -> Memory:
+        return inner(memory, 0, self.rate.page_width, 0, self.rate.group_width)
+
+    def _of_counts(self, memory: Memory) -> Memory:
+        return inner(memory, 0, 0, SUMS, COUNTS)

@@ -1,0 +1,50 @@
+"""Queries and importance together, nine parts to one, as printed (Impact08, section 5.4)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.frontier.impact.estimator import Asking, Expectation, learned, start
+from vedette.frontier.impact.url_features import Brought, described
+from vedette.frontier.unseen import Unseen
+from vedette.policy import Floats
+
+__all__ = ["Hybrid"]
+
+BY_QUERIES, BY_IMPORTANCE = 0.9, 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Hybrid:
+    """Fetch in the order of worth = .9 query-based estimate + .1 query-independent estimate, both in units of impact.
+
+    Useful where both say something. Not useful where the weights do not fit: see ``hybrid-learned``, and ``impact``.
+
+    >>> import numpy as np
+    >>> from vedette.policy import rng_for
+    >>> batch = Unseen(depth=np.zeros(2, int), found=np.arange(2), inlinks=np.array([1, 9]))
+    >>> policy = Hybrid()
+    >>> policy.worth(policy.start(None), batch, now=0.0, rng=rng_for(1, "order")).tolist()
+    [0.0, 0.0]
+    """
+
+    name: str = "hybrid"
+
+    def start(self, config: Asking | None) -> Expectation:
+        """Nothing was fetched yet."""
+        return start(config)
+
+    def observe(self, state: Expectation, batch: Unseen, now: float) -> Expectation:  # noqa: ARG002 - the shape that all policies of its kind have
+        """What first fetches teach; of a batch that does not say what came, nothing is learned."""
+        return learned(state, batch) if isinstance(batch, Brought) else state
+
+    def worth(self, state: Expectation, batch: Unseen, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+        """The weighted average of both estimates."""
+        full = described(batch)
+        return BY_QUERIES * state.query_based(full) + BY_IMPORTANCE * state.independent(full)
+
+    def reason(self, state: Expectation, batch: Unseen, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Both estimates, in words."""
+        full = described(batch)
+        asked, usual = state.query_based(full)[row], state.independent(full)[row]
+        return f"by what is asked {asked:.3g}, by importance {usual:.3g}, nine parts to one"

@@ -1,0 +1,50 @@
+"""What needy queries would see first, judged by URLs and anchor texts alone (Impact08, section 5)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.frontier.impact.estimator import Asking, Expectation, learned, start
+from vedette.frontier.impact.url_features import Brought, described
+from vedette.frontier.unseen import Unseen
+from vedette.policy import Floats
+
+__all__ = ["QueryDriven"]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDriven:
+    """Fetch in the order of the impact that the sketches of queries let expect.
+
+    worth = sum of f(q) over the queries where the page is among the first K by its expected score, among all that is
+    crawled or matches, too. A page matches where all n-grams of a query (n <= 3) stand in its URL or in links to it
+    (rho = 1).
+
+    Useful for the first fetches, as it finds what people ask for and few link to. Not useful later: of most pages
+    neither URL nor links say what queries they will answer, and all of these are worth 0.
+
+    >>> import numpy as np
+    >>> from vedette.policy import rng_for
+    >>> batch = Unseen(depth=np.zeros(2, int), found=np.arange(2), inlinks=np.array([1, 9]))
+    >>> policy = QueryDriven()
+    >>> policy.worth(policy.start(None), batch, now=0.0, rng=rng_for(1, "order")).tolist()
+    [0.0, 0.0]
+    """
+
+    name: str = "query-driven"
+
+    def start(self, config: Asking | None) -> Expectation:
+        """Nothing was fetched yet."""
+        return start(config)
+
+    def observe(self, state: Expectation, batch: Unseen, now: float) -> Expectation:  # noqa: ARG002 - the shape that all policies of its kind have
+        """What first fetches teach; of a batch that does not say what came, nothing is learned."""
+        return learned(state, batch) if isinstance(batch, Brought) else state
+
+    def worth(self, state: Expectation, batch: Unseen, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+        """The impact that sketches let expect."""
+        return state.query_based(described(batch))
+
+    def reason(self, state: Expectation, batch: Unseen, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+        """The expected impact, in words."""
+        return f"by what is asked: expected impact {state.query_based(described(batch))[row]:.3g}"

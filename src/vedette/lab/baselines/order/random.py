@@ -1,0 +1,42 @@
+"""In any order: what everything else has to beat."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.frontier.unseen import Unseen
+from vedette.policy import Floats
+
+__all__ = ["Random"]
+
+
+@dataclass(frozen=True, slots=True)
+class Random:
+    """Fetch in an order that is drawn: worth is even between 0 and 1.
+
+    Useful as the yardstick of every order (Impact08, section 6.2). Not useful for anything else.
+
+    >>> import numpy as np
+    >>> from vedette.policy import rng_for
+    >>> batch = Unseen(depth=np.arange(3), found=np.arange(3), inlinks=np.arange(3))
+    >>> len(Random().worth((), batch, now=0.0, rng=rng_for(1, "order")))
+    3
+    """
+
+    name: str = "random"
+
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Nothing is learned, so the state is empty."""
+        return ()
+
+    def observe(self, state: tuple[()], batch: Unseen, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+        """What was fetched changes nothing."""
+        return state
+
+    def worth(self, state: tuple[()], batch: Unseen, now: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
+        """A lot for each."""
+        return rng.random(len(batch))
+
+    def reason(self, state: tuple[()], batch: Unseen, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
+        """That there is none."""
+        return "at random: a lot was drawn"

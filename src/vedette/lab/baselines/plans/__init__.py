@@ -1,0 +1,31 @@
+"""Which pages to look at on which of the next days, so that as few as can be are out of date: plans of n days.
+
+Each page has 2^n plans, numbered by their looks: bit t of a plan is set where it looks on day t. What a page costs
+under a plan does not depend on the others (``outlook``), so they meet in the daily budgets alone.
+
+- ``two_days``: the costs of the print, and the exact optimum for two days as a flow.
+- ``exact``: the exact optimum for any number of days, of few pages.
+- ``lagrange``: a million pages, with a certified gap.
+
+Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, section 2.3.3.
+"""
+
+from vedette.lab.baselines.plans.exact import best_plans
+from vedette.lab.baselines.plans.lagrange import Certified, certified_plans
+from vedette.lab.baselines.plans.two_days import TwoDays, best_two_days, two_day_costs
+from vedette.refresh.outlook import Outlook, looks_of, memoryless_outlook, outlook_of, plan_costs, written
+
+__all__ = [
+    "Certified",
+    "Outlook",
+    "TwoDays",
+    "best_plans",
+    "best_two_days",
+    "certified_plans",
+    "looks_of",
+    "memoryless_outlook",
+    "outlook_of",
+    "plan_costs",
+    "two_day_costs",
+    "written",
+]

@@ -1,0 +1,61 @@
+"""The exact optimum for any number of days, of few pages: page after page, for every budget that may be left."""
+
+from math import prod
+
+import numpy as np
+
+from vedette.policy import Floats, Ints
+from vedette.refresh.outlook import looks_of
+
+__all__ = ["MOST_STEPS", "best_plans"]
+
+# Pages times budgets times plans, above which nobody should wait for it.
+MOST_STEPS = 200_000_000
+
+
+def best_plans(costs: Floats, budgets: tuple[int, ...], look_cost: Ints | None = None) -> Ints:
+    """The plan of each page, for costs with a row per plan and a column per page, and daily budgets of whole numbers.
+
+    ``look_cost`` is what a look at each page takes of a day's budget, 1 where it is not given. The least cost of the
+    pages so far is kept for every budget that may have been spent, so the effort grows with the product of the budgets:
+    useful for small sets, and as a witness of what finds the same otherwise.
+
+    For two days a flow finds it faster (``two_days``). From three days on the linear relaxation is not always whole,
+    so no flow does (the print hopes for one).
+
+    >>> table_1 = np.array([[1.80, 1.61], [0.25, 0.05], [0.85, 0.80], [0.0, 0.0]])
+    >>> best_plans(table_1, (1, 1)).tolist()
+    [2, 1]
+    """
+    pages = costs.shape[1]
+    taken = np.ones(pages, np.int64) if look_cost is None else look_cost
+    assert len(costs) == 2 ** len(budgets), "a row for each plan"
+    assert taken.min(initial=1) >= 1, "a look takes something"
+    assert pages * prod(budget + 1 for budget in budgets) * len(costs) <= MOST_STEPS, "too large to be exact"
+    looks = looks_of(len(budgets))
+    # least[b]: what the pages so far cost where at most b is spent on them.
+    least = np.zeros([budget + 1 for budget in budgets])
+    choices = []
+    for page in range(pages):
+        after = np.array([costs[plan, page] + _spent(least, looks[plan] * taken[page]) for plan in range(len(costs))])
+        choices.append(after.argmin(axis=0))
+        least = after.min(axis=0)
+    return _read_back(choices, looks, taken, budgets)
+
+
+def _spent(least: Floats, looks: Ints) -> Floats:
+    """The least cost before, for each budget after so much of it is taken away; infinite where there is not so much."""
+    before = np.full(least.shape, np.inf)
+    kept = [max(size - int(take), 0) for size, take in zip(least.shape, looks, strict=True)]
+    to = tuple(slice(size - keep, None) for size, keep in zip(least.shape, kept, strict=True))
+    before[to] = least[tuple(slice(keep) for keep in kept)]
+    return before
+
+
+def _read_back(choices: list[Ints], looks: Ints, taken: Ints, budgets: tuple[int, ...]) -> Ints:
+    left = np.array(budgets)
+    plans = np.zeros(len(choices), np.int64)
+    for page in reversed(range(len(choices))):
+        plans[page] = choices[page][tuple(left)]
+        left -= looks[plans[page]] * taken[page]
+    return plans

@@ -1,0 +1,124 @@
+"""Two days: the costs of the print, and the exact optimum as a flow (Figure 2).
+
+For each number k of pages that are looked at on both days, the numbers of pages under the other plans follow from the
+budgets, and what is left is a transport problem from pages to four plans, whose solutions are whole. From one k to the
+next a solution is mended, not made anew: a page goes from OX to OO and one from XO to XX, each by a cheapest way. The
+cost is convex in k, so where it begins to rise, the search ends.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise, permutations
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.policy import Floats, Ints
+from vedette.refresh.models.age_chain import AgeChain
+
+__all__ = ["OO", "OX", "XO", "XX", "TwoDays", "best_two_days", "cost_of", "two_day_costs"]
+
+XX, OX, XO, OO = range(4)
+# Each plan, and all that is left of it where looks are left out.
+_PARTS = ((XX,), (XX, OX), (XX, XO), (XX, OX, XO, OO))
+# A rise that is smaller is one of rounding.
+_HAIR = 1e-12
+
+
+class TwoDays(NamedTuple):
+    """What each plan costs a page; OO costs nothing (eq. 31)."""
+
+    xx: float
+    ox: float
+    xo: float
+    oo: float = 0.0
+
+
+def two_day_costs(chain: AgeChain, age: int, steps: int) -> TwoDays:
+    """Of a page that was seen at an age, so many steps before the end of the first day.
+
+    C_XX = 2 C_XO + P(i + k, i): eq. 28 has one more in its first place, as it counts like eq. 16 and not like eq. 18.
+    After eq. 30 the print compares C_XO with C_OO and means C_OX.
+
+    >>> two_day_costs(AgeChain(np.array([0.0, 0.0, 1.0])), age=0, steps=2)
+    TwoDays(xx=1.0, ox=1.0, xo=0.0, oo=0.0)
+    """
+    xo = float(chain.changed(age, steps))
+    ox = float(chain.ages_after(age, steps) @ chain.resets)
+    return TwoDays(2 * xo + float(chain.changed_at(age + steps, age)), ox, xo)
+
+
+def best_two_days(costs: Floats, budgets: tuple[int, int]) -> Ints:
+    """The plan of each page, for costs with a row per plan and a column per page, and so many looks a day at most.
+
+    >>> table_1 = np.array([[1.80, 1.61], [0.25, 0.05], [0.85, 0.80], [0.0, 0.0]])
+    >>> best_two_days(table_1, (1, 1)).tolist()
+    [2, 1]
+    """
+    # A look that does harm may be left out: a plan counts for the best part of it, and budgets are always spent.
+    parts = np.array([np.array(part)[costs[list(part)].argmin(axis=0)] for part in _PARTS])
+    cheapest = np.take_along_axis(costs, parts, axis=0)
+    pages = costs.shape[1]
+    first, second = (min(budget, pages) for budget in budgets)
+    best: Ints = parts[_cheapest_flow(cheapest, first, second), np.arange(pages)]
+    return best
+
+
+def cost_of(costs: Floats, plans: Ints) -> float:
+    """What all pages cost under their plans."""
+    return float(costs[plans, np.arange(len(plans))].sum())
+
+
+def _cheapest_flow(costs: Floats, first: int, second: int) -> Ints:
+    best, best_cost = None, np.inf
+    for plans in _flows(costs, first, second):
+        cost = cost_of(costs, plans)
+        if best is not None and cost > best_cost + _HAIR:
+            break
+        best, best_cost = plans.copy(), min(cost, best_cost)
+    assert best is not None, "some number of pages can be looked at twice"
+    return best
+
+
+def _flows(costs: Floats, first: int, second: int) -> Iterator[Ints]:
+    """The best plans for each number of pages under OO, from the smallest on; one array, which changes."""
+    pages = costs.shape[1]
+    plans = np.full(pages, XX)
+    twice = max(first + second - pages, 0)
+    for to, count in ((OO, twice), (OX, first - twice), (XO, second - twice)):
+        for _ in range(count):
+            _move(costs, plans, XX, to)
+    yield plans
+    for _ in range(min(first, second) - twice):
+        _move(costs, plans, OX, OO)
+        _move(costs, plans, XO, XX)
+        yield plans
+
+
+def _move(costs: Floats, plans: Ints, start: int, end: int) -> None:
+    """One page less under a plan and one more under another, by the cheapest chain of pages that change places."""
+    price, mover = _steps(costs, plans)
+    way = min(_WAYS[start, end], key=lambda way: sum(price[step] for step in pairwise(way)))
+    movers = [(mover[step], step[1]) for step in pairwise(way)]
+    for page, plan in movers:
+        plans[page] = plan
+
+
+def _steps(costs: Floats, plans: Ints) -> tuple[Floats, Ints]:
+    """From plan to plan: what it costs at least that one page goes, and which page that is."""
+    price, mover = np.full((4, 4), np.inf), np.full((4, 4), -1)
+    for start in range(4):
+        pages = np.flatnonzero(plans == start)
+        if len(pages):
+            rise = costs[:, pages] - costs[start, pages]
+            at = rise.argmin(axis=1)
+            price[start], mover[start] = rise[np.arange(4), at], pages[at]
+    return price, mover
+
+
+def _ways(start: int, end: int) -> list[tuple[int, ...]]:
+    """All ways between two plans that pass none twice."""
+    between = [plan for plan in range(4) if plan not in {start, end}]
+    return [(start, *over, end) for many in range(3) for over in permutations(between, many)]
+
+
+_WAYS = {(start, end): _ways(start, end) for start, end in permutations(range(4), 2)}

@@ -1,0 +1,64 @@
+"""Most liked first: what everybody does, and what shuts out whatever is new."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.policy import Floats, Picks
+from vedette.serve.rank.explore.candidates import Candidates
+from vedette.serve.rank.explore.randomized_lists import Tied, tied
+
+__all__ = ["Popularity", "popularity"]
+
+
+def popularity(batch: Candidates, *, older_first: bool = False) -> Floats:
+    """Relevance times the share of counted people who like a page (Pandey08, eq. 5.1, as it can be measured).
+
+    Where older ones come first among equals, as in the joke study (5.10), it is a number of the same order.
+    """
+    liked = batch.relevance * batch.likes / max(batch.crowd.people, 1.0)
+    if not older_first:
+        return liked
+    order = np.lexsort((-batch.age_days, -liked))
+    place = np.zeros(len(order))
+    place[order] = np.arange(len(order), 0, -1)
+    return place
+
+
+@dataclass(frozen=True, slots=True)
+class Popularity:
+    """Nonrandomised ranking: by popularity, equals in any order, or the older first.
+
+    Useful as the yardstick of Pandey08, and where pages live long and are seen by many. Not useful where good pages are
+    born every day: nobody sees them, so nobody likes them, so nobody sees them.
+
+    Reference: Pandey08, section 5.4.1.
+
+    >>> from vedette.serve.rank.explore.candidates import Crowd
+    >>> batch = Candidates(np.ones(2), np.array([1.0, 4.0]), *(np.full(2, 5.0),) * 3, Crowd(10.0, 10.0, 100.0))
+    >>> Popularity().choose((), batch, k=2, now=0.0, rng=np.random.default_rng(1)).rows.tolist()
+    [1, 0]
+    """
+
+    older_first: bool = False
+    name: str = "popularity"
+
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Nothing is remembered."""
+        return ()
+
+    def observe(self, state: tuple[()], batch: Candidates, now: float) -> tuple[()]:  # noqa: ARG002 - as above
+        """Likes are told with each batch."""
+        return state
+
+    def plan(self, state: tuple[()], batch: Candidates, now: float) -> Tied:  # noqa: ARG002 - as above
+        """The order, with lots among equals."""
+        return tied(popularity(batch, older_first=self.older_first))
+
+    def choose(self, state: tuple[()], options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
+        """The k most popular."""
+        return self.plan(state, options, now).deal(k, rng)
+
+    def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+        """Likes, in words."""
+        return f"popularity: liked by {batch.likes[row]:.0f} of {batch.crowd.people:.0f}"

@@ -1,0 +1,96 @@
+"""Pages that nobody has seen get some of the places; the rest is ordered by popularity."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.lab.baselines.ranking.popularity import popularity
+from vedette.policy import Floats, Picks
+from vedette.serve.rank.explore.candidates import Candidates
+from vedette.serve.rank.explore.randomized_lists import Merge, best_first
+
+__all__ = ["RelaxedSelective", "Selective", "promoting"]
+
+
+def promoting(popular: Floats, pooled: npt.NDArray[np.bool_], first: int, degree: float) -> Merge:
+    """The merge of the pool with everything else, most popular first."""
+    order = best_first(popular)
+    return Merge(order[~pooled[order]], np.flatnonzero(pooled).astype(np.int64), first, degree)
+
+
+@dataclass(frozen=True, slots=True)
+class Selective:
+    """Selective promotion, exactly as Pandey08 has it: the pool is what has an awareness of zero, and no more.
+
+    Each list keeps its first ``first - 1`` places (k) and gives every further one to the pool with ``degree`` (r).
+    The defaults are the recommended recipe, r = .1 and k = 1.
+
+    Useful as the rival that a learning rule has to beat. Not useful where one view tells little: a good page that its
+    first viewer did not like is never promoted again.
+
+    Reference: Pandey08, section 5.5; recommendation in 5.7.4.
+    """
+
+    first: int = 1
+    degree: float = 0.1
+    older_first: bool = False
+    name: str = "selective"
+
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Nothing is remembered."""
+        return ()
+
+    def observe(self, state: tuple[()], batch: Candidates, now: float) -> tuple[()]:  # noqa: ARG002 - as above
+        """Awareness is told with each batch."""
+        return state
+
+    def plan(self, state: tuple[()], batch: Candidates, now: float) -> Merge:  # noqa: ARG002 - as above
+        """The list, the pool, the coin."""
+        popular = popularity(batch, older_first=self.older_first)
+        return promoting(popular, batch.aware <= 0, self.first, self.degree)
+
+    def choose(self, state: tuple[()], options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
+        """One list, dealt anew."""
+        return self.plan(state, options, now).deal(k, rng)
+
+    def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+        """Whether it is promoted, in words."""
+        if batch.aware[row] <= 0:
+            return "selective: nobody has seen it, so it is given a chance"
+        return f"selective: liked by {batch.likes[row]:.0f} of {batch.aware[row]:.0f} who saw it"
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxedSelective:
+    """The same with a larger pool: pages that few people have seen are promoted too, which Pandey08 left for later.
+
+    Reference: Pandey08, section 5.7.2.
+    """
+
+    first: int = 1
+    degree: float = 0.1
+    most_aware: float = 3.0
+    name: str = "relaxed-selective"
+
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Nothing is remembered."""
+        return ()
+
+    def observe(self, state: tuple[()], batch: Candidates, now: float) -> tuple[()]:  # noqa: ARG002 - as above
+        """Awareness is told with each batch."""
+        return state
+
+    def plan(self, state: tuple[()], batch: Candidates, now: float) -> Merge:  # noqa: ARG002 - as above
+        """The list, the pool, the coin."""
+        return promoting(popularity(batch), batch.aware <= self.most_aware, self.first, self.degree)
+
+    def choose(self, state: tuple[()], options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
+        """One list, dealt anew."""
+        return self.plan(state, options, now).deal(k, rng)
+
+    def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+        """Whether it is promoted, in words."""
+        if batch.aware[row] <= self.most_aware:
+            return f"relaxed-selective: only {batch.aware[row]:.0f} people have seen it, so it is given a chance"
+        return f"relaxed-selective: liked by {batch.likes[row]:.0f} of {batch.aware[row]:.0f} who saw it"

@@ -1,0 +1,55 @@
+"""By the upper end of what is plausible: whoever was seen rarely is thought well of."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.policy import Floats, Picks
+from vedette.serve.rank.explore.candidates import Candidates
+from vedette.serve.rank.explore.randomized_lists import Tied, tied
+
+__all__ = ["Ucb"]
+
+# What the bound is for a page that nobody saw: above any other, so that all of them come first, in any order.
+UNSEEN = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Ucb:
+    """UCB1: order by ``likes / aware + sqrt(2 ln n / aware)`` with n all views of the batch; the unseen first.
+
+    Useful as the textbook's rival. Not useful here: the bonus lives on a scale from 0 to 1, and likes are rare, so it
+    goes on exploring what is known to be poor.
+
+    Reference: Auer, Cesa-Bianchi and Fischer, Machine Learning 47, 2002.
+    """
+
+    name: str = "ucb"
+
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Nothing is remembered."""
+        return ()
+
+    def observe(self, state: tuple[()], batch: Candidates, now: float) -> tuple[()]:  # noqa: ARG002 - as above
+        """Views and likes are told with each batch."""
+        return state
+
+    def plan(self, state: tuple[()], batch: Candidates, now: float) -> Tied:  # noqa: ARG002 - as above
+        """The order by upper bounds."""
+        return tied(batch.relevance * _bounds(batch))
+
+    def choose(self, state: tuple[()], options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
+        """The k highest bounds."""
+        return self.plan(state, options, now).deal(k, rng)
+
+    def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+        """The bound, in words."""
+        if batch.aware[row] <= 0:
+            return "ucb: nobody has seen it, so it may be anything"
+        return f"ucb: at most {_bounds(batch)[row]:.2f} is plausible, by {batch.aware[row]:.0f} who saw it"
+
+
+def _bounds(batch: Candidates) -> Floats:
+    aware = np.maximum(batch.aware, 1.0)
+    bonus = np.sqrt(2 * np.log(max(float(batch.aware.sum()), 1.0)) / aware)
+    return np.where(batch.aware > 0, batch.likes / aware + bonus, UNSEEN)

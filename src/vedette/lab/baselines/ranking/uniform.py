@@ -1,0 +1,78 @@
+"""Any page may be promoted: each is in the pool with probability r, anew for each list."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.lab.baselines.ranking.popularity import popularity
+from vedette.policy import Ints, Picks
+from vedette.serve.rank.explore.candidates import Candidates
+from vedette.serve.rank.explore.randomized_lists import Merge, best_first
+
+__all__ = ["Shaken", "Uniform"]
+
+# Lists beyond the one that is dealt, by which propensities are estimated: a closed form would sum over all pools.
+REDEALS = 15
+
+
+class Shaken(NamedTuple):
+    """An order from which each list draws its own pool; r is used twice, for the pool and for the coin."""
+
+    order: Ints
+    first: int
+    degree: float
+
+    def deal(self, k: int, rng: np.random.Generator) -> Picks:
+        """A list; the propensity is the share of 16 lists, this one among them, where the row stands at its place."""
+        dealt = [self._one(k, rng) for _ in range(1 + REDEALS)]
+        return Picks(dealt[0], np.mean([rows == dealt[0] for rows in dealt], axis=0))
+
+    def _one(self, k: int, rng: np.random.Generator) -> Ints:
+        pooled = rng.random(len(self.order)) < self.degree
+        return Merge(self.order[~pooled], self.order[pooled], self.first, self.degree).deal(k, rng).rows
+
+    def standing(self, ranks: Ints, rng: np.random.Generator) -> Ints:
+        """Who is drawn from a pool is anybody; who is not stands as far down as pooled ones before him leave room."""
+        anybody = rng.integers(0, len(self.order), len(ranks))
+        if self.degree >= 1:
+            return self.order[anybody]
+        flips = np.maximum(ranks - self.first, 0)
+        ahead = ranks - 1 - rng.binomial(flips, self.degree)
+        place = ahead + rng.negative_binomial(ahead + 1, 1 - self.degree)
+        promoted = (ranks >= self.first) & (rng.random(len(ranks)) < self.degree)
+        return self.order[np.where(promoted | (place >= len(self.order)), anybody, place)]
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Uniform promotion: the pool of a list holds every page with probability ``degree`` (r), and so does each place.
+
+    Useful to see what chance alone brings. Not useful otherwise: it promotes what everybody knows.
+
+    Reference: Pandey08, section 5.5.
+    """
+
+    first: int = 1
+    degree: float = 0.1
+    name: str = "uniform"
+
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Nothing is remembered."""
+        return ()
+
+    def observe(self, state: tuple[()], batch: Candidates, now: float) -> tuple[()]:  # noqa: ARG002 - as above
+        """Likes are told with each batch."""
+        return state
+
+    def plan(self, state: tuple[()], batch: Candidates, now: float) -> Shaken:  # noqa: ARG002 - as above
+        """The order that is shaken."""
+        return Shaken(best_first(popularity(batch)), self.first, self.degree)
+
+    def choose(self, state: tuple[()], options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
+        """One list, dealt anew."""
+        return self.plan(state, options, now).deal(k, rng)
+
+    def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+        """Likes, and the chance of any page."""
+        return f"uniform: liked by {batch.likes[row]:.0f}; any page is promoted with {self.degree:.0%}"

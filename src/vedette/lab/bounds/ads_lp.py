@@ -1,0 +1,68 @@
+"""``bound-lp``: what could be earned on average, if rates and all queries of a day were known beforehand.
+
+    max sum x_ijs b_ij c_ij f_s   over showings x of ad (i, j) in slot s, at most the queries of phrase j in each slot,
+    at most one slot a query for each ad, and for each advertiser i  sum x_ijs b_ij c_ij f_s <= budget_i
+
+Whatever a policy does, its average showings obey these limits, so nothing earns more on average. It is a fluid: it may
+show half an ad and spend the last cent of each budget, which no policy can. An ad that bids more than its advertiser's
+budget can never be shown and is left out.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from vedette.errors import UsageError
+from vedette.lab.worlds.ads_market import MarketDay
+from vedette.policy import Floats, Ints
+
+__all__ = ["best_revenue", "lp_revenue"]
+
+
+def best_revenue(days: Sequence[MarketDay], slots: int, factors: Floats) -> Floats:
+    """The bound of each day."""
+    found = []
+    for day in days:
+        offers = day.offers
+        asked = np.bincount(day.query, minlength=int(offers.phrase.max()) + 1).astype(np.float64)
+        value = offers.bid * day.rate
+        can = offers.bid <= day.budget[offers.advertiser]
+        found.append(
+            lp_revenue(value[can], offers.phrase[can], offers.advertiser[can], asked, day.budget, factors[:slots])
+        )
+    return np.array(found)
+
+
+def lp_revenue(value: Floats, phrase: Ints, advertiser: Ints, asked: Floats, budget: Floats, factors: Floats) -> float:
+    """The largest sum, for ads worth ``value`` a showing in the first slot."""
+    optimize, sparse = _scipy()
+    ads, slots = len(value), len(factors)
+    if not ads:
+        return 0.0
+    variable = np.arange(ads * slots).reshape(ads, slots)
+    worth = value[:, None] * factors
+    ones = np.ones(ads * slots)
+    by_slot = sparse.coo_array(
+        (ones, ((phrase[:, None] * slots + np.arange(slots)).ravel(), variable.ravel())),
+        shape=(len(asked) * slots, ads * slots),
+    )
+    by_ad = sparse.coo_array((ones, (np.repeat(np.arange(ads), slots), variable.ravel())), shape=(ads, ads * slots))
+    by_payer = sparse.coo_array(
+        (worth.ravel(), (np.repeat(advertiser, slots), variable.ravel())), shape=(len(budget), ads * slots)
+    )
+    limited = np.flatnonzero(np.isfinite(budget))
+    limits = np.concatenate([np.repeat(asked, slots), asked[phrase], budget[limited]])
+    rows = sparse.vstack([by_slot, by_ad, by_payer.tocsr()[limited]])
+    solved = optimize.linprog(-worth.ravel(), A_ub=rows, b_ub=limits, bounds=(0, None), method="highs")
+    assert solved.status == 0, f"a market has a best plan: {solved.message}"
+    return float(-solved.fun)
+
+
+def _scipy() -> tuple[Any, Any]:
+    """The library, which has no types to check against; late, as who only lists experiments does not need it."""
+    try:
+        return import_module("scipy.optimize"), import_module("scipy.sparse")
+    except ImportError as error:
+        raise UsageError('bound-lp is found with scipy, which is not here: pip install "vedette[lab]"') from error

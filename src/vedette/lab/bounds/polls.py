@@ -1,0 +1,124 @@
+"""Bounds of discovery: what one finds who knows what every look would bring.
+
+Neither is the optimum, which is out of reach (maximum cover is NP-hard); both take, again and again, what adds most.
+``bound-myopic`` does so hour by hour, as the oracle of Thompson23 (section 3.2.1), and is what regret is measured
+against: it never lets a look wait for a better hour, so a policy may outdo it. ``bound-greedy`` is GREEDY of Pandey08
+(section 3.5.2) over all looks of all hours at once, at most k in an hour: its "while |C| <= k" would take k + 1.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.discover.polling.look_book import Brought
+from vedette.lab.runs.discovery.cover import greedy
+from vedette.lab.worlds.frontpages.arrays import Frontpages
+from vedette.policy import Ints
+
+__all__ = ["BOUNDS", "GreedyLooks", "MyopicLooks"]
+
+
+class MyopicLooks:
+    """At each snapshot the k sources that together show most targets which it has not found yet, by greedy cover.
+
+    It spends its whole budget, as a crawler does: where fewer than k bring anything, others fill up.
+    """
+
+    def __init__(self, world: Frontpages, k: int, begin: int, end: int) -> None:
+        del begin, end  # it does not look ahead
+        self._world, self._k = world, k
+        self._found: npt.NDArray[np.bool_] = np.zeros(world.targets, bool)
+
+    def choose(self, snapshot: int) -> Ints:
+        """Sources in the order in which they were taken."""
+        source, target = self._world.shown(snapshot)
+        missing = ~self._found[target]
+        rows = greedy(_as_bits(source[missing], target[missing], self._world.sources), most=self._k).rows
+        order = dict.fromkeys((*rows, *range(self._world.sources)))
+        return np.array(list(order)[: self._k], np.int64)
+
+    def see(self, snapshot: int, brought: Brought) -> None:
+        """What was found need not be found again."""
+        del snapshot
+        self._found[brought.target] = True
+
+
+def _as_bits(source: Ints, target: Ints, sources: int) -> list[int]:
+    """What each source shows, as a number with a bit for each target."""
+    sets = [0] * sources
+    bits = np.unique(target, return_inverse=True)[1]
+    for row, bit in zip(source.tolist(), bits.tolist(), strict=True):
+        sets[row] |= 1 << bit
+    return sets
+
+
+class GreedyLooks:
+    """The looks of a whole span, taken one by one: always the look that shows most targets no taken look shows.
+
+    At most k at a snapshot; of equals the earliest. It stops when all is found, so it may spend less than its budget.
+    """
+
+    def __init__(self, world: Frontpages, k: int, begin: int, end: int) -> None:
+        self._plan = _Planning(world, k, begin, end).plan()
+
+    def choose(self, snapshot: int) -> Ints:
+        """The sources that were planned for this snapshot."""
+        return np.array(self._plan.get(snapshot, []), np.int64)
+
+    def see(self, snapshot: int, brought: Brought) -> None:
+        """Nothing that a look brings was unknown."""
+
+
+class _Planning:
+    """``gain[source, snapshot]`` is what a look would still add. It only falls, so levels are gone through downwards.
+
+    Keeping all gains exact costs one step for each row of each target once, when the target is covered; finding the
+    largest costs one pass for each level. So a year of a million possible looks takes seconds.
+    """
+
+    def __init__(self, world: Frontpages, k: int, begin: int, end: int) -> None:
+        self._world = world
+        self._missing: npt.NDArray[np.bool_] = np.ones(world.targets, bool)
+        self._room: Ints = np.zeros(world.snapshots, np.int64)
+        self._room[begin:end] = k
+        self._gain = _links_shown(world)
+        self._by_target = np.argsort(world.target, kind="stable")
+        self._first_row = np.searchsorted(world.target[self._by_target], np.arange(world.targets + 1))
+
+    def plan(self) -> Mapping[int, list[int]]:
+        """The sources to look at, by snapshot."""
+        looks: dict[int, list[int]] = {}
+        for level in range(int(self._gain.max(initial=0)), 0, -1):
+            snapshots, sources = np.nonzero((self._gain == level).T & (self._room > 0)[:, None])
+            for snapshot, source in zip(snapshots.tolist(), sources.tolist(), strict=True):
+                if self._room[snapshot] > 0 and self._gain[source, snapshot] == level:
+                    self._take(source, snapshot)
+                    looks.setdefault(snapshot, []).append(source)
+        return looks
+
+    def _take(self, source: int, snapshot: int) -> None:
+        self._room[snapshot] -= 1
+        shown = self._world.links(source, snapshot)
+        covered = shown[self._missing[shown]]
+        self._missing[covered] = False
+        for target in covered.tolist():
+            self._cover(target)
+
+    def _cover(self, target: int) -> None:
+        """Nobody gains by this target any more."""
+        world = self._world
+        for row in self._by_target[self._first_row[target] : self._first_row[target + 1]].tolist():
+            self._gain[world.source[row], world.start[row] : world.stop[row]] -= 1
+
+
+def _links_shown(world: Frontpages) -> npt.NDArray[np.int32]:
+    """How many targets a look at each source at each snapshot shows; far below 0 where it would fail, for ever."""
+    steps = np.zeros((world.sources, world.snapshots + 1), np.int32)
+    np.add.at(steps, (world.source, world.start), 1)
+    np.subtract.at(steps, (world.source, world.stop), 1)
+    shown = np.cumsum(steps, axis=1, dtype=np.int32)[:, :-1]
+    return np.where(world.ok.T, shown, np.int32(-1)).astype(np.int32)
+
+
+BOUNDS: Mapping[str, type[MyopicLooks | GreedyLooks]] = {"bound-myopic": MyopicLooks, "bound-greedy": GreedyLooks}

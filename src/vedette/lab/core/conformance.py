@@ -1,0 +1,200 @@
+"""What every policy owes its callers, whatever it decides: checks that say in words what is wrong.
+
+The test suite puts them to the policies of this package with batches of every kind; ``complaint_of`` puts them to a
+policy from elsewhere before it is run.
+"""
+
+import json
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vedette.frontier.unseen import Unseen
+from vedette.lab.core.source_samples import sample_sources
+from vedette.policy import rng_for
+from vedette.refresh.known_pages import Known
+
+__all__ = [
+    "NOW_S",
+    "STAGES",
+    "Trial",
+    "complaint_of",
+    "fits_the_batch",
+    "gives_its_reasons",
+    "keeps_what_it_is_handed",
+    "repeats_itself",
+    "shapes_of",
+    "survives_storage",
+]
+
+NOW_S = 1_700_000_000.0
+SHAPES = ("worth", "due", "choose")
+STAGES: Mapping[str, str] = {"worth": "order", "due": "refresh", "choose": "discover"}
+ROWS = (0, 1, 2, 30)
+_OWED = ("name", "start", "observe", "reason")
+
+
+class Trial(NamedTuple):
+    """A policy, what it was told before, what it decides on, how many it may choose, and the seed of its lots."""
+
+    policy: Any
+    shape: str
+    seen: Any
+    batch: Any
+    k: int = 3
+    seed: int = 1
+
+    def learned(self) -> Any:  # noqa: ANN401 - a state is whatever its policy makes of it
+        """The state of a policy that has seen something."""
+        return self.policy.observe(self.policy.start(None), self.seen, NOW_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A decision as plain lists: what was given to which row, and with which probability where it was drawn."""
+
+    values: list[float]
+    propensities: list[float]
+
+
+def shapes_of(policy: object) -> list[str]:
+    """The kinds of decisions that it makes; a policy makes one."""
+    return [shape for shape in SHAPES if hasattr(policy, shape)]
+
+
+def decide(trial: Trial, state: Any, seed: int | None = None) -> Decision:  # noqa: ANN401 - see Trial.learned
+    """What a policy of any shape decides."""
+    rng = rng_for(trial.seed if seed is None else seed, "lab/conformance")
+    if trial.shape == "choose":
+        picks = trial.policy.choose(state, trial.batch, trial.k, NOW_S, rng)
+        return Decision(picks.rows.tolist(), picks.propensities.tolist())
+    if trial.shape == "due":
+        return Decision(trial.policy.due(state, trial.batch, NOW_S, 1.0, rng).tolist(), [])
+    return Decision(trial.policy.worth(state, trial.batch, NOW_S, rng).tolist(), [])
+
+
+def keeps_what_it_is_handed(trial: Trial) -> str:
+    """Neither a decision nor an observation changes the batch or the state that it was given."""
+    state = trial.learned()
+    before, state_before = _columns(trial.batch), pickle.dumps(state)
+    decide(trial, state)
+    trial.policy.observe(state, trial.seen, NOW_S)
+    if _columns(trial.batch) != before:
+        return "it changes the batch that it is handed"
+    return "" if pickle.dumps(state) == state_before else "it changes the state that it is handed"
+
+
+def _columns(batch: Any) -> list[bytes]:  # noqa: ANN401 - each stage has its own kind
+    return [np.asarray(getattr(batch, each.name)).tobytes() for each in fields(batch)]
+
+
+def fits_the_batch(trial: Trial) -> str:
+    """Empty, one row or many: a number for each row, or at most k distinct rows with their propensities."""
+    decision = decide(trial, trial.learned())
+    rows = len(trial.batch)
+    if trial.shape == "choose":
+        return _wrong_picks(decision, rows, trial.k)
+    if len(decision.values) != rows:
+        return f"it gives {len(decision.values)} numbers for {rows} rows"
+    # What is never due has no time; what is worth something has a number.
+    never = np.inf if trial.shape == "due" else np.nan
+    wrong = [value for value in decision.values if not (np.isfinite(value) or value == never)]
+    return f"it gives {wrong[0]} for a row" if wrong else ""
+
+
+def _wrong_picks(decision: Decision, rows: int, k: int) -> str:
+    picked = decision.values
+    if len(picked) != len(frozenset(picked)) or len(picked) > min(k, rows):
+        return f"it picks {len(picked)} of {rows} rows where {min(k, rows)} distinct ones may be picked"
+    if not all(0 <= row < rows for row in picked):
+        return "it picks rows that are not in the batch"
+    if len(decision.propensities) != len(picked):
+        return f"it gives {len(decision.propensities)} propensities for {len(picked)} picks"
+    wrong = [each for each in decision.propensities if not 0 < each <= 1]
+    return f"it gives a propensity of {wrong[0]}; it must be above 0 and at most 1" if wrong else ""
+
+
+def repeats_itself(trial: Trial) -> str:
+    """What is handed in is all that counts: no clock, no order of calls, no hidden state."""
+    state = trial.learned()
+    first = decide(trial, state)
+    decide(trial, state, trial.seed + 1)
+    again = trial._replace(policy=type(trial.policy)())
+    # A number that is none is refused elsewhere; here it equals itself.
+    same = repr(decide(trial, state)) == repr(first) == repr(decide(again, state))
+    return "" if same else "it decides otherwise when asked the same again"
+
+
+def survives_storage(trial: Trial) -> str:
+    """A state that was written and read again decides as before; where it is plain, JSON keeps it too."""
+    state = trial.learned()
+    copies = [pickle.loads(pickle.dumps(state))]  # noqa: S301 - our own bytes
+    if isinstance(state, dict | list | str | int | float):
+        copies.append(json.loads(json.dumps(state)))
+    first = repr(decide(trial, state))
+    same = all(repr(decide(trial, copy)) == first for copy in copies)
+    return "" if same else "it decides otherwise after its state was stored and read again"
+
+
+def gives_its_reasons(trial: Trial) -> str:
+    """A person who asks why gets a sentence: not empty, not two lines."""
+    state = trial.learned()
+    reasons = [trial.policy.reason(state, trial.batch, row, NOW_S) for row in range(min(len(trial.batch), 5))]
+    good = all(isinstance(reason, str) and len(reason.strip().splitlines()) == 1 for reason in reasons)
+    return "" if good else "its reason must be one line of text"
+
+
+CHECKS: tuple[Callable[[Trial], str], ...] = (
+    keeps_what_it_is_handed,  # first: the others may then rely on it
+    fits_the_batch,
+    repeats_itself,
+    survives_storage,
+    gives_its_reasons,
+)
+
+
+def unseen(rng: np.random.Generator, rows: int) -> Unseen:
+    """URLs that were never fetched, with depths, numbers and in-links in any order."""
+    return Unseen(*(rng.integers(0, 2**31, rows) for _ in range(3)))
+
+
+def known(rng: np.random.Generator, rows: int) -> Known:
+    """Pages that were fetched, each once in a batch, with and without a known time of change."""
+    fetched_s = NOW_S - rng.uniform(0, 1e8, rows)
+    modified_s = np.where(rng.random(rows) < 0.5, np.nan, NOW_S - rng.uniform(0, 1e8, rows))
+    return Known(rng.permutation(rows), fetched_s, rng.random(rows) < 0.5, rng.random(rows) < 0.5, modified_s)
+
+
+SAMPLES: Mapping[str, Callable[[np.random.Generator, int], Any]] = {
+    "order": unseen,
+    "refresh": known,
+    "discover": sample_sources,
+}
+
+
+def complaint_of(policy: object) -> str:
+    """What is wrong with a policy from elsewhere, in words; empty where nothing is."""
+    if missing := [name for name in _OWED if not hasattr(policy, name)]:
+        return f"it has no {missing[0]}"
+    shapes = shapes_of(policy)
+    if len(shapes) != 1:
+        return f"it must have exactly one of {', '.join(SHAPES)}; it has {' and '.join(shapes) or 'none'}"
+    found = (_checked(check, trial) for trial in _trials(policy, shapes[0]) for check in CHECKS)
+    return next(filter(None, found), "")
+
+
+def _trials(policy: object, shape: str) -> Iterator[Trial]:
+    sample = SAMPLES[STAGES[shape]]
+    for number, rows in enumerate(ROWS * 3):
+        rng = rng_for(number, "lab/conformance/sample")
+        yield Trial(policy, shape, sample(rng, int(rng.integers(0, 6))), sample(rng, rows), k=3 * number, seed=number)
+
+
+def _checked(check: Callable[[Trial], str], trial: Trial) -> str:
+    try:
+        return check(trial)
+    except Exception as error:  # noqa: BLE001 - whatever a stranger's code does is said, not passed on
+        return f"it fails on a batch of {len(trial.batch)} rows: {type(error).__name__}: {error}"

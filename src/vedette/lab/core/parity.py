@@ -1,0 +1,121 @@
+"""Does the lab decide as the crawler did? Decisions that a crawl wrote down are made again from the same facts.
+
+A crawl writes them where VEDETTE_DECISIONS names a file: due times of sources and of what is gone (``refresh``), what a
+refresh policy learned of pages and when they are due (``refresh/fetched``, ``refresh/asked``, ``refresh/gained``), and
+the worth of unseen ones (``order``). Here each goes through the policies and the steps of the lab. Which of several
+front queues a URL is drawn from is decided by the store, by lot, and is not replayed.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.engine.decision_record import Decision, read_decision
+from vedette.engine.scheduling.policy_runner import Mind
+from vedette.engine.scheduling.refresh_policies import policy_named
+from vedette.frontier.fronts import ORDERS, OrderName
+from vedette.frontier.impact.estimates import Weighed
+from vedette.frontier.unseen import Unseen
+from vedette.lab.runs.refresh.run import again
+from vedette.policy import rng_for
+from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.policies.fixed import Fixed
+from vedette.refresh.policies.nutch import Nutch
+
+__all__ = ["Difference", "differences", "remade", "replay"]
+
+Columns = Mapping[str, npt.NDArray[np.generic]]
+
+
+class Difference(NamedTuple):
+    """Where the lab decides otherwise: the number of the decision in the log, its stage, and the column and row."""
+
+    number: int
+    stage: str
+    column: str
+    row: int
+
+
+def replay(log: Path) -> Difference | None:
+    """The first difference between a log and what the lab makes of it; None where there is none."""
+    with log.open(encoding="utf-8") as lines:
+        return differences(read_decision(line) for line in lines)
+
+
+def differences(decisions: Iterable[Decision | None]) -> Difference | None:
+    """The first difference; a line that is not whole, as a killed crawl may leave one, is passed over."""
+    for number, decision in enumerate(decisions):
+        column = _unlike(decision) if decision is not None else None
+        if decision is not None and column is not None:
+            return Difference(number, decision.stage, *column)
+    return None
+
+
+def remade(decision: Decision) -> Columns:
+    """What the lab decides on the same facts."""
+    return STAGES[decision.stage](decision)
+
+
+def _unlike(decision: Decision) -> tuple[str, int] | None:
+    """The first column and row that come out otherwise."""
+    made = remade(decision)
+    for name, told in decision.outcome.items():
+        # Nothing else is the same number: decisions are compared to the bit, and never is never.
+        unlike = _differing(np.asarray(told), made[name])
+        if len(unlike):
+            return name, int(unlike[0])
+    return None
+
+
+def _differing(told: npt.NDArray[np.generic], made: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
+    """The rows that differ; unknown is unknown, and rows that only one has differ."""
+    if told.shape != made.shape:
+        return np.arange(min(len(told), len(made)), max(len(told), len(made), 1))
+    unlike = (told != made) & ~((told != told) & (made != made))  # noqa: PLR0124 - of all numbers only NaN is not itself
+    return np.flatnonzero(unlike.any(axis=1) if told.ndim > 1 else unlike)
+
+
+def _refreshed(decision: Decision) -> Columns:
+    """A batch of the refresh policy: what it remembers after it, and when its pages are due."""
+    facts = {name: np.asarray(column) for name, column in decision.facts.items()}
+    mind = Mind(policy_named(next(iter(decision.policies))))
+    batch = Known(**{name: facts[name] for name in Known.__slots__ if name in facts})
+    memory = Memory(facts["pages"], facts["groups"])
+    learn = {"refresh/fetched": mind.observe, "refresh/gained": mind.gained}.get(decision.stage)
+    after = learn(memory, batch, decision.now_s) if learn else memory
+    made = {"pages": after.pages, "groups": after.groups}
+    if decision.stage == "refresh/gained":
+        return made
+    rng = rng_for(decision.seed, decision.stream)
+    return {**made, "due_s": mind.due(after, batch, decision.now_s, float(facts["price"][0]), rng)}
+
+
+def _refresh(decision: Decision) -> Columns:
+    facts = {name: np.asarray(column) for name, column in decision.facts.items()}
+    batch = Known(**{name: facts[name] for name in Known.__slots__ if name in facts})
+    rng = rng_for(decision.seed, decision.stream)
+    pages, sources = (cast("dict[str, Any]", decision.policies[who]) for who in ("pages", "sources"))
+    state, due_s = again(Nutch(**pages), facts["state"], batch, decision.now_s, rng)
+    _, looks_s = again(Fixed(**sources), (), batch, decision.now_s, rng)
+    return {"state": state, "due_s": np.where(facts["is_source"], looks_s, due_s)}
+
+
+def _order(decision: Decision) -> Columns:
+    policy = ORDERS[cast("OrderName", next(iter(decision.policies)))].policy
+    batch = Unseen(*(np.asarray(decision.facts[name], np.int64) for name in Unseen.__slots__))
+    if "gain" in decision.facts:
+        batch = Weighed(batch.depth, batch.found, batch.inlinks, np.asarray(decision.facts["gain"], np.float64))
+    rng = rng_for(decision.seed, decision.stream)
+    return {"worth": policy.worth(policy.start(None), batch, decision.now_s, rng)}
+
+
+STAGES: Mapping[str, Callable[[Decision], Columns]] = {
+    "refresh": _refresh,
+    "refresh/fetched": _refreshed,
+    "refresh/asked": _refreshed,
+    "refresh/gained": _refreshed,
+    "order": _order,
+}

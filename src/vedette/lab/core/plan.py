@@ -1,0 +1,159 @@
+"""What is to be run: experiments, worlds, policies, budgets and seeds, checked, and the cells that they make."""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date
+from itertools import product
+from typing import NamedTuple
+
+from vedette.errors import UsageError
+from vedette.lab.core.experiment import Cell, Experiment, Span
+from vedette.lab.core.registry import check_policy, experiment_named
+from vedette.lab.worlds.world_names import WorldMissing, remember, worlds_there
+
+__all__ = ["Plan", "Wanted", "plan_of", "read_span"]
+
+MOST_SEEDS = 100_000
+_NUMBER = re.compile(r"\d{1,12}")
+
+
+class Wanted(NamedTuple):
+    """A run as it was asked for; what is empty is for the experiment to say."""
+
+    experiments: Sequence[str]
+    worlds: Sequence[str]
+    policies: Sequence[str] = ()
+    budgets: Sequence[float] = ()
+    seeds: int = 10
+    span: Span = Span()
+
+
+class Plan(NamedTuple):
+    """A run that can be carried out: its cells in their order, the command that asks for it, and what was left out."""
+
+    cells: tuple[Cell, ...]
+    command: str
+    skipped: tuple[str, ...]
+
+    @property
+    def worlds(self) -> list[str]:
+        """The labels of the worlds that it needs, each once."""
+        return list(dict.fromkeys(cell.world for cell in self.cells))
+
+    @property
+    def experiments(self) -> list[str]:
+        """The experiments that it puts, each once."""
+        return list(dict.fromkeys(cell.experiment for cell in self.cells))
+
+    @property
+    def policies(self) -> list[str]:
+        """The policies that it tries, each once."""
+        return list(dict.fromkeys(cell.policy for cell in self.cells))
+
+
+def plan_of(wanted: Wanted) -> Plan:
+    """The cells of a run, worlds outermost: a process keeps the world that it has. Wrong words are refused here."""
+    found = [(name, experiment_named(name)) for name in wanted.experiments]
+    if not wanted.worlds:
+        wanted = wanted._replace(worlds=_usual_worlds(found))
+    _check(wanted)
+    labels, skipped = _worlds(wanted.worlds, found)
+    cells = [
+        cell
+        for label in labels
+        for name, experiment in found
+        if label.partition(":")[0] in experiment.worlds
+        for cell in _cells(name, experiment, label, wanted)
+    ]
+    return Plan(tuple(cells), _command(wanted, labels), tuple(skipped))
+
+
+def _cells(name: str, experiment: Experiment, label: str, wanted: Wanted) -> Iterator[Cell]:
+    policies = tuple(wanted.policies) or _tried(experiment, label)
+    for policy in policies:
+        check_policy(experiment, policy)
+    budgets = tuple(wanted.budgets) or experiment.budgets
+    for budget, policy, seed in product(budgets, policies, range(1, wanted.seeds + 1)):
+        yield Cell(name, label, policy, float(budget), seed, wanted.span)
+
+
+def _tried(experiment: Experiment, label: str) -> tuple[str, ...]:
+    """The policies that are put to a world where nobody names any: made pages have no texts."""
+    left_out = experiment.of_texts if label.startswith("made:") else ()
+    return tuple(name for name in experiment.policies if name not in left_out)
+
+
+def _usual_worlds(found: Sequence[tuple[str, Experiment]]) -> tuple[str, ...]:
+    """The worlds that experiments are put to where nobody names any: those that they say themselves."""
+    return tuple(dict.fromkeys(name for _, experiment in found for name in getattr(experiment, "usual_worlds", ())))
+
+
+def _check(wanted: Wanted) -> None:
+    if not wanted.experiments:
+        raise UsageError("name an experiment; vedette lab list shows them")
+    if not wanted.worlds:
+        raise UsageError(f"say --world; there are: {', '.join(worlds_there())}")
+    if wrong := [budget for budget in wanted.budgets if not (0 < budget < math.inf)]:
+        raise UsageError(f"a budget of {wrong[0]:g} buys nothing: write numbers above 0, such as 10,100")
+    if not 1 <= wanted.seeds <= MOST_SEEDS:
+        raise UsageError(f"--seeds {wanted.seeds}: write a number from 1 to {MOST_SEEDS}")
+
+
+def _worlds(names: Sequence[str], found: Sequence[tuple[str, Experiment]]) -> tuple[list[str], list[str]]:
+    """The labels of the worlds that are here, and what to say of those that are not."""
+    labels: list[str] = []
+    skipped: list[str] = []
+    for name in names:
+        try:
+            label = remember(name)
+        except WorldMissing as missing:
+            skipped.append(str(missing))
+            continue
+        _check_kind(label, found)
+        labels.append(label)
+    if not labels:
+        raise WorldMissing(skipped[0])
+    return list(dict.fromkeys(labels)), skipped
+
+
+def _check_kind(label: str, found: Sequence[tuple[str, Experiment]]) -> None:
+    kinds = list(dict.fromkeys(kind for _, experiment in found for kind in experiment.worlds))
+    if label.partition(":")[0] not in kinds:
+        asked = " and ".join(name for name, _ in found)
+        raise UsageError(f"{asked} cannot be put to {label}: it takes worlds of the kinds {', '.join(kinds)}")
+
+
+def read_span(begin: str, end: str) -> Span:
+    """The part of a world, from two days or two numbers, the end excluded.
+
+    >>> read_span("2023-01-01", "2023-02-01")
+    Span(begin='2023-01-01', end='2023-02-01')
+    """
+    orders = [_order(text) for text in (begin, end) if text]
+    numbers = [bool(_NUMBER.fullmatch(text)) for text in (begin, end) if text]
+    if any(numbers) and not all(numbers):
+        raise UsageError(f"--from {begin} --to {end}: write two days or two numbers")
+    if len(orders) == 2 and not orders[0] < orders[1]:
+        raise UsageError(f"--from {begin} --to {end} is empty: write an end that comes after the beginning")
+    return Span(begin, end)
+
+
+def _order(text: str) -> int:
+    if _NUMBER.fullmatch(text):
+        return int(text)
+    try:
+        return date.fromisoformat(text).toordinal()
+    except ValueError as error:
+        raise UsageError(f'"{text}" is neither a day nor a number: write 2023-01-31, or 100') from error
+
+
+def _command(wanted: Wanted, labels: Sequence[str]) -> str:
+    """The command that asks for the same, with labels for paths; worlds that are not here are left out."""
+    words = ["vedette lab run", ",".join(wanted.experiments), "--world", ",".join(labels)]
+    words += ["--budget", ",".join(f"{budget:g}" for budget in wanted.budgets)] if wanted.budgets else []
+    words += ["--policies", ",".join(wanted.policies)] if wanted.policies else []
+    words += ["--seeds", str(wanted.seeds)]
+    words += ["--from", wanted.span.begin] if wanted.span.begin else []
+    words += ["--to", wanted.span.end] if wanted.span.end else []
+    return " ".join(words)

@@ -1,0 +1,274 @@
+"""Plots of the lab as SVG files, drawn here: what a policy reaches by budget, or at one budget, with 95 % bands.
+
+Bounds are dashed and grey, baselines thin, ``default`` thick and in the accent colour. A policy has the same colour in
+every plot, unless another has it there. Lines are labelled where they end. Each file stands alone and reads in light
+and dark.
+"""
+
+import math
+from collections.abc import Sequence
+from html import escape
+from itertools import pairwise
+from typing import NamedTuple
+
+import xxhash
+
+from vedette.lab.core.scales import NEAREST, WIDE, Axis, axis_of, said, x_axis
+
+__all__ = ["Dot", "Plot", "Series", "draw"]
+
+WIDTH = 720
+LEFT, RIGHT, TOP, BOTTOM = 64, 176, 56, 48  # around what is drawn
+LONGEST_UNIT = 2
+HEIGHT = 400
+LINE = 18  # between two lines of text
+FIRST_BAR = 24
+CHARACTER = 7.5  # about as wide as one is at 13 px
+COLOURS = 6
+BELOW_LEAST = 2.5  # how many times smaller than the least place zero seems, where steps are factors
+
+# Colours that can be told apart without seeing red or green; each pair is light and dark.
+_STYLE = """\
+svg { --paper: #ffffff; --ink: #1b1f24; --soft: #57606a; --line: #d5dae0; --accent: #0b57a4; --grey: #7b8692;
+  --c0: #8a5300; --c1: #00735a; --c2: #a3478a; --c3: #b04a00; --c4: #6b3fa0; --c5: #5f6b00; }
+@media (prefers-color-scheme: dark) { svg { --paper: #14171a; --ink: #e6e9ec; --soft: #a3acb5; --line: #343b43;
+  --accent: #8ab8f0; --grey: #8d97a3; --c0: #e69f00; --c1: #2fc7a0; --c2: #dd9cc6; --c3: #f08a4b; --c4: #c3a6f0;
+  --c5: #d3d34a; } }
+text { font: 13px system-ui, sans-serif; fill: var(--soft); }
+.title { font-size: 15px; font-weight: 600; fill: var(--ink); }
+.grid { stroke: var(--line); }
+.series path, .series line { fill: none; stroke: var(--tone); stroke-width: 1.5; stroke-linejoin: round;
+  stroke-linecap: round; }
+.series .band { fill: var(--tone); stroke: none; opacity: .14; }
+.series circle { fill: var(--tone); }
+.series text { fill: var(--tone); }
+.default { --tone: var(--accent); }
+.default path, .default line { stroke-width: 3.5; }
+.default text { font-weight: 600; }
+.bound { --tone: var(--grey); }
+.bound text { fill: var(--soft); }
+.bound path, .bound line { stroke-dasharray: 6 5; stroke-linecap: butt; }
+"""
+
+
+class Dot(NamedTuple):
+    """A measured value: where, how much, and between what with 95 % (NaN where that is not known)."""
+
+    x: float
+    y: float
+    low: float = math.nan
+    high: float = math.nan
+
+
+class Series(NamedTuple):
+    """What one policy reached."""
+
+    policy: str
+    dots: Sequence[Dot]
+
+
+class Plot(NamedTuple):
+    """A plot: what it shows, what goes to the right, what goes up, and in which unit."""
+
+    title: str
+    x_words: str
+    y_words: str
+    unit: str
+    series: Sequence[Series]
+
+
+def draw(plot: Plot) -> str:
+    """The SVG file: lines over x, or a row for each policy where there is one x. What is not finite is left out."""
+    finite = [Series(each.policy, _finite(each.dots)) for each in plot.series]
+    drawn = [each for each in finite if each.dots]
+    places = frozenset(dot.x for each in drawn for dot in each.dots)
+    if len(places) > 1:
+        return _file(plot, HEIGHT, _lines(plot, drawn))
+    return _file(plot, TOP + BOTTOM + FIRST_BAR + LINE * 2 * max(len(drawn), 1), _bars(plot, drawn))
+
+
+def _finite(dots: Sequence[Dot]) -> list[Dot]:
+    kept = (dot for dot in dots if math.isfinite(dot.x) and math.isfinite(dot.y))
+    return sorted(kept, key=lambda dot: dot.x)
+
+
+def _file(plot: Plot, height: float, inside: str) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" height="{height:g}" '
+        f'role="img" aria-labelledby="title desc">\n<title id="title">{_text(plot.title)}</title>\n'
+        f'<desc id="desc">{_text(_description(plot))}</desc>\n<style>\n{_STYLE}</style>\n'
+        f'<rect width="{WIDTH}" height="{height:g}" fill="var(--paper)"/>\n'
+        f'<text class="title" x="16" y="24">{_text(_cut(plot.title, WIDTH - 32))}</text>\n{inside}</svg>\n'
+    )
+
+
+def _description(plot: Plot) -> str:
+    ends = [f"{each.policy} {said(each.dots[-1].y, plot.unit)}" for each in plot.series if each.dots]
+    return f"{plot.y_words} by {plot.x_words}; last: {', '.join(ends) or 'nothing'}"
+
+
+def _lines(plot: Plot, series: Sequence[Series]) -> str:
+    dots = [dot for each in series for dot in each.dots]
+    across = _to_the_right(sorted(frozenset(float(dot.x) for dot in dots)))
+    up = axis_of(_all_values(dots), plot.unit, HEIGHT - BOTTOM, TOP)
+    tones = _tones(series)
+    labels = _apart([up.place(each.dots[-1].y) for each in series], TOP, HEIGHT - BOTTOM)
+    drawn = (
+        f'<g class="{_class(each.policy)}"{tones.get(each.policy, "")}>{_band(each.dots, across, up)}'
+        f"{_line(each.dots, across, up)}{_label(each, across, up, y)}</g>\n"
+        for each, y in sorted(zip(series, labels, strict=True), key=lambda pair: _rank(pair[0].policy))
+    )
+    words = f'<text x="{LEFT}" y="{TOP - 12}">{_text(_cut(plot.y_words, WIDTH - LEFT - 16))}</text>\n'
+    return words + _grid(across, up, plot) + "".join(drawn)
+
+
+def _to_the_right(places: Sequence[float]) -> Axis:
+    """The axis of what was chosen: numbers that are counted have whole ones below; zero has room beside factors.
+
+    >>> _to_the_right([0.0, 1.0, 2.0, 3.0]).ticks
+    (0.0, 1.0, 2.0, 3.0)
+    >>> axis = _to_the_right([0.0, 0.1, 1.0, 10.0, 100.0])
+    >>> axis.ticks, axis.place(0.0) == LEFT, axis.place(0.1) > LEFT
+    ((0.0, 0.1, 1.0, 10.0, 100.0), True, True)
+    """
+    if places[0] == 0.0 and places[-1] - places[-2] >= WIDE * places[1]:
+        axis = x_axis([places[1] / BELOW_LEAST, *places[1:]], LEFT, WIDTH - RIGHT)
+        ticks = [tick for tick in axis.ticks if axis.place(tick) - LEFT >= NEAREST]
+        return axis._replace(ticks=(0.0, *ticks))
+    axis = x_axis(places, LEFT, WIDTH - RIGHT)
+    if axis.by_factors or not all(place.is_integer() for place in places):
+        return axis
+    drawn = [axis.place(place) for place in places]
+    is_roomy = all(later - earlier >= NEAREST for earlier, later in pairwise(drawn))
+    return axis._replace(ticks=tuple(places if is_roomy else (tick for tick in axis.ticks if tick.is_integer())))
+
+
+def _all_values(dots: Sequence[Dot]) -> list[float]:
+    values = [value for dot in dots for value in (dot.y, dot.low, dot.high)]
+    return [value for value in values if math.isfinite(value)]
+
+
+def _grid(across: Axis, up: Axis, plot: Plot) -> str:
+    unit = _unit_of_ticks(plot)
+    ups = (
+        f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up.place(tick):.1f}" y2="{up.place(tick):.1f}"/>'
+        f'<text x="{LEFT - 8}" y="{up.place(tick) + 4:.1f}" text-anchor="end">{said(tick, unit)}</text>\n'
+        for tick in up.ticks
+    )
+    base = HEIGHT - BOTTOM
+    rights = (
+        f'<text x="{across.place(tick):.1f}" y="{base + 18}" text-anchor="middle">{said(tick, "")}</text>\n'
+        for tick in across.ticks
+    )
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    words = f'<text x="{middle:g}" y="{base + 38}" text-anchor="middle">{_text(_cut(plot.x_words, 480))}</text>\n'
+    return "".join(ups) + "".join(rights) + words
+
+
+def _unit_of_ticks(plot: Plot) -> str:
+    """A long unit has no room beside an axis; the words of the plot say it, too."""
+    return plot.unit if len(plot.unit) <= LONGEST_UNIT or plot.unit == "share" else ""
+
+
+def _band(dots: Sequence[Dot], across: Axis, up: Axis) -> str:
+    known = [dot for dot in dots if math.isfinite(dot.low) and math.isfinite(dot.high)]
+    if len(known) < 2:
+        return ""
+    there = [f"{across.place(dot.x):.1f} {up.place(dot.high):.1f}" for dot in known]
+    back = [f"{across.place(dot.x):.1f} {up.place(dot.low):.1f}" for dot in reversed(known)]
+    return f'<path class="band" d="M{"L".join([*there, *back])}Z"/>'
+
+
+def _line(dots: Sequence[Dot], across: Axis, up: Axis) -> str:
+    places = [f"{across.place(dot.x):.1f} {up.place(dot.y):.1f}" for dot in dots]
+    # A line of no length has round ends, and so is a dot.
+    return f'<path d="M{"L".join(places)}{"h0" if len(places) == 1 else ""}"/>'
+
+
+def _label(series: Series, across: Axis, up: Axis, y: float) -> str:
+    """The policy's name beside the end of its line, and a hair that leads there where it had to give way."""
+    last = series.dots[-1]
+    end, x = across.place(last.x), WIDTH - RIGHT + 14
+    hair = f'<path style="stroke-width:.75" d="M{end + 4:.1f} {up.place(last.y):.1f}L{x - 3} {y - 4:.1f}"/>'
+    return f'{hair}<text x="{x}" y="{y:.1f}">{_text(_cut(series.policy, RIGHT - 20))}</text>'
+
+
+def _apart(wanted: Sequence[float], top: float, bottom: float) -> list[float]:
+    """Where labels stand so that none covers another: as near as they can to where they belong."""
+    order = sorted(range(len(wanted)), key=lambda place: wanted[place])
+    line = min(LINE, (bottom - top) / max(len(wanted) - 1, 1))
+    placed = [wanted[place] + 4 for place in order]
+    for earlier, later in pairwise(range(len(placed))):
+        placed[later] = max(placed[later], placed[earlier] + line)
+    over = max(placed[-1] - bottom, 0.0) if placed else 0.0
+    for place in reversed(range(len(placed))):
+        limit = placed[place + 1] - line if place + 1 < len(placed) else bottom
+        placed[place] = max(min(placed[place], limit), top) if over else placed[place]
+    found = dict(zip(order, placed, strict=True))
+    return [found[place] for place in range(len(wanted))]
+
+
+def _bars(plot: Plot, series: Sequence[Series]) -> str:
+    """One row for each policy: its name, its value as a dot, its interval as a line."""
+    values = _all_values([dot for each in series for dot in each.dots])
+    wide = min(240.0, 24 + CHARACTER * max((len(each.policy) for each in series), default=0))
+    across = axis_of(values, plot.unit, wide, WIDTH - 96)
+    bottom = TOP + FIRST_BAR + LINE * 2 * max(len(series), 1) - LINE
+    unit = _unit_of_ticks(plot)
+    ticks = (
+        f'<line class="grid" x1="{across.place(tick):.1f}" x2="{across.place(tick):.1f}" y1="{TOP}" y2="{bottom}"/>'
+        f'<text x="{across.place(tick):.1f}" y="{bottom + 18}" text-anchor="middle">{said(tick, unit)}</text>\n'
+        for tick in across.ticks
+    )
+    tones = _tones(series)
+    rows = (
+        _bar(each, across, TOP + FIRST_BAR + LINE * 2 * number, plot.unit, tones.get(each.policy, ""))
+        for number, each in enumerate(series)
+    )
+    words = f'<text x="{WIDTH / 2:g}" y="{bottom + 40}" text-anchor="middle">{_text(_cut(plot.y_words, 640))}</text>\n'
+    return "".join(ticks) + "".join(rows) + words
+
+
+def _bar(series: Series, across: Axis, y: float, unit: str, tone: str) -> str:
+    dot = series.dots[-1]
+    low, high = (dot.low, dot.high) if math.isfinite(dot.low) and math.isfinite(dot.high) else (dot.y, dot.y)
+    name = _text(_cut(series.policy, 224))
+    return (
+        f'<g class="{_class(series.policy)}"{tone}>'
+        f'<text x="16" y="{y + 4}">{name}</text>'
+        f'<line x1="{across.place(low):.1f}" x2="{across.place(high):.1f}" y1="{y}" y2="{y}"/>'
+        f'<circle cx="{across.place(dot.y):.1f}" cy="{y}" r="4.5"/>'
+        f'<text x="{WIDTH - 12}" y="{y + 4}" text-anchor="end">{said(dot.y, unit)}</text></g>\n'
+    )
+
+
+def _class(policy: str) -> str:
+    return f"series {('bound', 'baseline', 'default')[_rank(policy)]}"
+
+
+def _rank(policy: str) -> int:
+    """What is drawn later lies above: bounds first, ``default`` last."""
+    return 0 if policy.startswith("bound-") else 2 if policy == "default" else 1
+
+
+def _tones(series: Sequence[Series]) -> dict[str, str]:
+    """The colours of those that are neither: by the name alone, or the next that is free."""
+    free = list(range(COLOURS))
+    tones: dict[str, str] = {}
+    for policy in sorted(each.policy for each in series if _rank(each.policy) == 1):
+        free = free or list(range(COLOURS))
+        wanted = xxhash.xxh64_intdigest(policy.encode("utf-8", "replace")) % COLOURS
+        colour = min(free, key=lambda each: (each - wanted) % COLOURS)
+        free.remove(colour)
+        tones[policy] = f' style="--tone: var(--c{colour})"'
+    return tones
+
+
+def _text(text: str) -> str:
+    """A text that any reader of XML takes, whatever somebody calls a policy."""
+    return escape("".join(each if each.isprintable() else "\ufffd" for each in text))
+
+
+def _cut(text: str, width: float) -> str:
+    most = max(int(width / CHARACTER), 1)
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,0 +1,170 @@
+"""What can be run: experiments and policies by name, those of this package found, those from elsewhere loaded.
+
+``default`` is the policy that runs live. ``package.module:Name`` is an experiment or a policy of somebody else's; such
+a policy has to pass the conformance checks before anything is asked of it.
+"""
+
+import difflib
+import importlib
+import inspect
+import os
+import pkgutil
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cache
+from types import ModuleType
+from typing import Any, cast
+
+import vedette
+from vedette.errors import UsageError
+from vedette.lab import baselines
+from vedette.lab import experiments as folder
+from vedette.lab.core.conformance import STAGES, complaint_of, shapes_of
+from vedette.lab.core.experiment import METRICS, Experiment, Metric
+
+__all__ = [
+    "BOUND",
+    "DEFAULT",
+    "check_policy",
+    "experiment_named",
+    "experiments",
+    "is_from_elsewhere",
+    "metric_of",
+    "near",
+    "policies",
+    "policy_packages",
+    "policy_named",
+]
+
+DEFAULT = "default"
+BOUND = "bound-"
+# The package of a stage, where the stage is called otherwise.
+CAPABILITIES: Mapping[str, str] = {"order": "frontier"}
+# What decides live today, stage by stage (see ring.refreshing and ring.choice).
+LIVE: Mapping[str, str] = {"order": "breadth", "refresh": "expected-gain", "discover": "accrual"}
+_ASKED_OF_EXPERIMENTS = (
+    *("name", "about", "worlds", "metrics", "own", "policies", "of_texts", "figures", "budgets"),
+    "run",
+)
+
+
+@cache
+def experiments() -> Mapping[str, Experiment]:
+    """Every experiment of the package by its name: each module of the folder that has an ``EXPERIMENT``."""
+    names = sorted(found.name for found in pkgutil.iter_modules(folder.__path__, f"{folder.__name__}."))
+    modules = [importlib.import_module(name) for name in names]
+    found = [cast("Experiment", module.EXPERIMENT) for module in modules if hasattr(module, "EXPERIMENT")]
+    return {each.name: each for each in found}
+
+
+def experiment_named(name: str) -> Experiment:
+    """An experiment by its name, or by the place of its object elsewhere."""
+    if not is_from_elsewhere(name):
+        if name not in experiments():
+            raise UsageError(f'there is no experiment "{name}"; {near(name, experiments())}')
+        return experiments()[name]
+    found = _loaded(name)
+    if missing := [each for each in _ASKED_OF_EXPERIMENTS if not hasattr(found, each)]:
+        raise UsageError(f"{name} is no experiment: it has no {missing[0]}; see vedette.lab.core.experiment")
+    return cast("Experiment", found)
+
+
+@cache
+def policies(stage: str) -> Mapping[str, Any]:
+    """The policies of a stage by their names: those that may run live, and the published ones that only the lab runs."""
+    modules = [module for name in policy_packages(stage) for module in _modules(name)]
+    modules.sort(key=lambda module: module.__name__.rpartition(".")[2])
+    kinds = [kind for module in modules for kind in vars(module).values() if _is_policy(kind, module.__name__)]
+    return {policy.name: policy for policy in (kind() for kind in kinds)}
+
+
+def policy_packages(stage: str) -> tuple[str, ...]:
+    """The packages with the policies of a stage, those that run live first."""
+    capability = CAPABILITIES.get(stage, stage)
+    return f"{vedette.__name__}.{capability}.policies", f"{baselines.__name__}.{stage}"
+
+
+def _modules(name: str) -> list[ModuleType]:
+    try:
+        package = importlib.import_module(name)
+    except ModuleNotFoundError:
+        return []
+    return [importlib.import_module(each.name) for each in pkgutil.iter_modules(package.__path__, f"{name}.")]
+
+
+def _is_policy(kind: object, module: str) -> bool:
+    return inspect.isclass(kind) and kind.__module__ == module and bool(shapes_of(kind))
+
+
+def policy_named(stage: str, name: str) -> Any:  # noqa: ANN401 - each stage has its own shape
+    """A policy of a stage by its name, by ``default``, or by its place elsewhere, as a cell has it."""
+    if is_from_elsewhere(name):
+        policy = _conforming(name)
+        if (meant := STAGES[shapes_of(policy)[0]]) != stage:
+            raise UsageError(f"{name} decides for the stage {meant}, and this asks a policy of {stage}")
+        return policy
+    wanted = LIVE.get(stage, name) if name == DEFAULT else name
+    known = policies(stage)
+    if wanted not in known:
+        raise UsageError(f'there is no policy "{name}" of {stage}; {near(name, known)}')
+    return known[wanted]
+
+
+def check_policy(experiment: Experiment, name: str) -> None:
+    """Refuse a policy that an experiment cannot run, saying which it can."""
+    if is_from_elsewhere(name):
+        _conforming(name)
+    elif name not in experiment.policies:
+        raise UsageError(f'"{experiment.name}" has no policy "{name}"; {near(name, experiment.policies)}')
+
+
+def metric_of(experiment: Experiment, name: str) -> Metric:
+    """What a number of an experiment means."""
+    return experiment.own.get(name) or METRICS.get(name) or Metric(name)
+
+
+def is_from_elsewhere(name: str) -> bool:
+    """Whether a name is a place: ``package.module:Name``."""
+    return ":" in name
+
+
+@cache
+def _conforming(name: str) -> Any:  # noqa: ANN401 - see policy_named
+    kind = _loaded(name)
+    try:
+        policy = kind() if inspect.isclass(kind) else kind
+    except Exception as error:
+        raise UsageError(f"{name} cannot be made without arguments: {error}") from error
+    if complaint := complaint_of(policy):
+        raise UsageError(f"{name} is not run: {complaint}; see vedette.policy for what a policy owes")
+    return policy
+
+
+@cache
+def _loaded(place: str) -> Any:  # noqa: ANN401 - anything may be there
+    module, _, name = place.partition(":")
+    if os.getcwd() not in sys.path:  # noqa: PTH109 - sys.path holds texts
+        # An installed program does not look in the folder where it is started, and there it is written.
+        sys.path.append(os.getcwd())  # noqa: PTH109 - as above
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise UsageError(f'"{place}": there is no module {error.name}; write package.module:Name') from error
+    except (AttributeError, ValueError) as error:
+        raise UsageError(f'"{place}": there is no "{name}" in {module}; write package.module:Name') from error
+    except Exception as error:
+        raise UsageError(
+            f'"{place}" cannot be loaded ({type(error).__name__}: {error}); write package.module:Name'
+        ) from error
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """What to say of a word that is not known: the nearest, and all that are.
+
+    >>> near("radnom", ["random", "round-robin"])
+    'did you mean random? There are: random, round-robin'
+    """
+    names = list(known)
+    close = difflib.get_close_matches(word, names, 1)
+    meant = f"did you mean {close[0]}? " if close else ""
+    return f"{meant}There are: {', '.join(names)}" if names else "there are none"

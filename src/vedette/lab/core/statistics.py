@@ -1,0 +1,172 @@
+"""How sure is a number? Bootstrap intervals, paired comparisons, and a correction for asking many questions at once.
+
+Pure: what is drawn follows from a seed, so the same rows give the same intervals.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.policy import Floats, rng_for
+
+__all__ = ["Interval", "Paired", "holm", "interval", "paired"]
+
+LEVEL = 0.95
+DRAWS = 2000
+EXACT_UP_TO = 12  # pairs; 4096 ways to give them signs
+_NORMAL = NormalDist()
+
+
+class Interval(NamedTuple):
+    """A mean of n values, and where the mean of all such values lies with 95 %; NaN ends where n is below 2."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+class Paired(NamedTuple):
+    """A mean difference of n pairs with its interval, and how often chance alone makes one as large (two-sided)."""
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    n: int
+
+
+def interval(values: Sequence[float] | Floats, seed: int = 1, level: float = LEVEL) -> Interval:
+    """The mean with its bias-corrected and accelerated (BCa) bootstrap interval.
+
+    Values are resampled with replacement; NaN is left out. Few values make any bootstrap too narrow, so the normal
+    quantile is widened to that of Student's t, times sqrt(n / (n - 1)): the "expanded" interval of T. Hesterberg,
+    *What Teachers Should Know About the Bootstrap*, 2015; bias and acceleration as in B. Efron, *Better Bootstrap
+    Confidence Intervals*, 1987. With ten values or more it holds the mean of normal or exponential ones in 93 % to 95 %
+    of cases, with five in 91 %; three are too few for any bootstrap (74 %).
+
+    >>> interval([3.0, 3.0, 3.0])
+    Interval(mean=3.0, low=3.0, high=3.0, n=3)
+    >>> interval([1.0, 2.0, 3.0]).mean
+    2.0
+    """
+    sample = _finite(values)
+    n = len(sample)
+    if n < 2:
+        return Interval(float(sample[0]) if n else math.nan, math.nan, math.nan, n)
+    if np.all(sample == sample[0]):
+        # Of equal numbers even the mean may differ in its last bit.
+        return Interval(float(sample[0]), float(sample[0]), float(sample[0]), n)
+    mean = float(sample.mean())
+    means = _means_of_draws(sample, seed)
+    ends = _shares(sample, mean, means, level)
+    low, high = np.quantile(means, ends)
+    return Interval(mean, float(low), float(high), n)
+
+
+def _finite(values: Sequence[float] | Floats) -> Floats:
+    sample = np.asarray(values, np.float64)
+    return sample[~np.isnan(sample)]
+
+
+def _means_of_draws(sample: Floats, seed: int) -> Floats:
+    """The means of many samples of samples, in order of size."""
+    rng = rng_for(seed, "lab/statistics/bootstrap")
+    # By blocks, so that a long sample does not take much memory.
+    block = max(1, 2_000_000 // len(sample))
+    parts = [
+        sample[rng.integers(0, len(sample), (min(block, DRAWS - start), len(sample)))].mean(axis=1)
+        for start in range(0, DRAWS, block)
+    ]
+    return np.sort(np.concatenate(parts))
+
+
+def _shares(sample: Floats, mean: float, means: Floats, level: float) -> tuple[float, float]:
+    """Which quantiles of the draws are the ends: those of BCa, widened for few values."""
+    slack = 1e-9 * np.ptp(sample)  # means that differ by less are the same mean, rounded otherwise
+    below = (np.sum(means < mean - slack) + np.sum(means <= mean + slack)) / (2 * len(means))
+    bias = _NORMAL.inv_cdf(min(max(float(below), 1e-6), 1 - 1e-6))
+    # The jackknife's skewness; of a mean it needs no loop. Scaled, so that small differences are not lost in squares.
+    off = (sample - mean) / np.ptp(sample)
+    acceleration = float(np.sum(off**3) / (6 * np.sum(off**2) ** 1.5))
+    n = len(sample)
+    wide = math.sqrt(n / (n - 1)) * _student(0.5 + level / 2, n - 1)
+    return _adjusted(bias, acceleration, -wide), _adjusted(bias, acceleration, wide)
+
+
+def _adjusted(bias: float, acceleration: float, z: float) -> float:
+    sum_z = bias + z
+    # Beyond its pole the formula turns round; there the end of the draws is meant.
+    scale = 1 - acceleration * sum_z
+    if scale <= 0:
+        return 1.0 if sum_z > 0 else 0.0
+    return _NORMAL.cdf(bias + sum_z / scale)
+
+
+def _student(share: float, freedom: int) -> float:
+    """Student's quantile: exact for 1 and 2 degrees of freedom, else by the expansion in 1 / freedom.
+
+    >>> [round(_student(0.975, n), 2) for n in (1, 2, 3, 9, 30)]
+    [12.71, 4.3, 3.18, 2.26, 2.04]
+    """
+    if freedom == 1:
+        return math.tan(math.pi * (share - 0.5))
+    if freedom == 2:
+        return 2 * (share - 0.5) * math.sqrt(2 / (4 * share * (1 - share)))
+    z = _NORMAL.inv_cdf(share)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92_160,
+    )
+    return z + math.fsum(term / freedom ** (power + 1) for power, term in enumerate(terms))
+
+
+def paired(first: Sequence[float] | Floats, second: Sequence[float] | Floats, seed: int = 1) -> Paired:
+    """``first`` minus ``second``, row by row: both had the same world, budget and seed, so what they share cancels.
+
+    The interval is that of ``interval`` over the differences. p is by giving the differences random signs: all ways
+    where there are at most 12 pairs, else 9 999 drawn ones and the one at hand. A pair with NaN is left out.
+
+    >>> paired([2.0, 3.0, 4.0], [1.0, 1.0, 1.0]).p
+    0.25
+    """
+    differences = _finite(np.asarray(first, np.float64) - np.asarray(second, np.float64))
+    return Paired(*interval(differences, seed)[:3], _by_signs(differences, seed), len(differences))
+
+
+def _by_signs(differences: Floats, seed: int) -> float:
+    n = len(differences)
+    if n == 0:
+        return math.nan
+    if n <= EXACT_UP_TO:
+        signs = np.array(list(product((1.0, -1.0), repeat=n)))
+    else:
+        drawn = rng_for(seed, "lab/statistics/signs").integers(0, 2, (9_999, n))
+        signs = np.vstack([np.ones(n), 2.0 * drawn - 1.0])
+    # Sums that only differ by rounding are the same sum.
+    sums = np.abs(signs @ differences)
+    return float(np.mean(sums >= abs(differences.sum()) * (1 - 1e-12)))
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """The p values as they stand after m questions: the smallest times m, the next times m - 1, never falling.
+
+    Below 0.05 after this, the chance that any of them is a false alarm is below 0.05 (S. Holm, 1979). NaN stays NaN,
+    and is no question.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    asked = sorted((p, place) for place, p in enumerate(ps) if not math.isnan(p))
+    corrected = [math.nan] * len(ps)
+    largest = 0.0
+    for rank, (p, place) in enumerate(asked):
+        largest = max(largest, min(1.0, p * (len(asked) - rank)))
+        corrected[place] = largest
+    return corrected

@@ -1,0 +1,244 @@
+"""How well live crawlers kept a made web: freshness, quality of search and what they cost, against the truth.
+
+What a crawler *holds* is read off its state now and then (``Holding``): which URLs, and from when its answers are. What
+it *cost* is what the log of its server says. What pages said then, and say now, is the world's own truth
+(``live_truth``). So a crawler is asked nothing about how well it does.
+
+    freshness   the share of pages, held and alive, of which the copy says what the page says
+    quality     Q of Pandey08, eq. 4.5: what people find, as a share of what current copies of the same pages would
+                give: what refreshing alone can reach
+    unrefreshed the same, had each page been fetched once and never again
+    of_all      as quality, as a share of what current copies of all pages would give, found or not. Crawlers that
+                find a page some hours apart differ by more here than refreshing makes, so it stands beside
+
+All are means over the moments of looking. A *refresh* is a fetch of a URL that had a page when it was last asked
+for. The other fetches are not the policy's to decide: sources (feeds, sitemaps, home pages), robots.txt, pages that are
+new, and URLs that had gone or moved, which are asked for ever more rarely. But all wait for one budget, so a policy
+that refreshes more leaves less for them: whoever compares refreshes looks at these, too.
+
+A copy is what an answer with a body brought. A server that wrongly says "not modified" leaves the crawler with the old
+text, and so it is counted.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from vedette.engine.messages import Kind
+from vedette.engine.scheduling.schedule import is_good, is_source
+from vedette.lab.judge.access_log import Entry
+from vedette.lab.judge.live_truth import Truth
+from vedette.lab.quality.quality import quality_of, share_of_ideal
+from vedette.lab.quality.workload_part import Workload
+from vedette.policy import Ints
+
+__all__ = ["FetchKind", "Held", "Holding", "Look", "Run", "Watched", "measured"]
+
+FetchKind = Literal["refresh", "first", "gone", "source", "robots"]
+OTHERS: tuple[FetchKind, ...] = ("first", "gone", "source", "robots")
+NONE = -1
+SAME = 304
+
+
+class Held(NamedTuple):
+    """What is held of a URL: the status and the time of the answer, and what kind of thing it is."""
+
+    status: int
+    fetched_s: float
+    kind: Kind
+
+
+Holding = Mapping[str, Held]
+"""What a crawler holds at a moment, by URL."""
+
+
+class Watched(NamedTuple):
+    """A crawler's policy, what it held at each moment of looking, and what its server saw; sorted by time."""
+
+    policy: str
+    holdings: Sequence[Holding]
+    entries: Sequence[Entry]
+
+
+class Look(NamedTuple):
+    """How a crawler stood at a moment, so many days after the begin."""
+
+    day: float
+    freshness: float
+    quality: float
+    unrefreshed: float
+    of_all: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What came of one policy."""
+
+    policy: str
+    looks: tuple[Look, ...]
+    refreshes: int
+    changed: int
+    others: Mapping[FetchKind, int]
+    pages: int
+
+    @property
+    def freshness(self) -> float:
+        """The mean over all looks."""
+        return _mean([look.freshness for look in self.looks])
+
+    @property
+    def quality(self) -> float:
+        """The mean over all looks."""
+        return _mean([look.quality for look in self.looks])
+
+    @property
+    def unrefreshed(self) -> float:
+        """The mean over all looks."""
+        return _mean([look.unrefreshed for look in self.looks])
+
+    @property
+    def of_all(self) -> float:
+        """The mean over all looks."""
+        return _mean([look.of_all for look in self.looks])
+
+    @property
+    def fetches(self) -> int:
+        """All that were made."""
+        return self.refreshes + sum(self.others.values())
+
+    @property
+    def changed_share(self) -> float:
+        """Which part of the refreshes found something else than before."""
+        return self.changed / self.refreshes if self.refreshes else 0.0
+
+    @property
+    def gain_per_refresh(self) -> float:
+        """What refreshing added to the quality, for each refresh."""
+        return (self.quality - self.unrefreshed) / self.refreshes if self.refreshes else 0.0
+
+
+def measured(
+    truth: Truth, looks_s: Sequence[float], begin_s: float, seed: int, watched: Sequence[Watched], born: Sequence[str]
+) -> list[Run]:
+    """The runs of some crawlers over one world, all looked at at these moments; ``born`` are pages to be found."""
+    urls = list(dict.fromkeys([*born, *(url for one in watched for each in one.holdings for url in each)]))
+    live = [[truth.at(url, at_s) for url in urls] for at_s in looks_s]
+    copies = [_Copies(truth, urls, one) for one in watched]
+    held = [each.held(looks_s) for each in copies]
+    costs = [each.costs(begin_s) for each in copies]
+    versions = truth.versions(urls)
+    live_versions = [versions.numbered(each) for each in live]
+    workload = versions.workload(_first_known(live_versions), seed)
+    runs = []
+    for one, pairs, cost in zip(watched, held, costs, strict=True):
+        looks = [
+            _look((at_s - begin_s) / 86_400.0, now, versions.numbered(own), versions.numbered(first), workload)
+            for at_s, now, (own, first) in zip(looks_s, live_versions, pairs, strict=True)
+        ]
+        others = {kind: cost.made[kind] for kind in OTHERS}
+        pages = int((versions.numbered(pairs[-1][0]) >= 0).sum())
+        runs.append(Run(one.policy, tuple(looks), cost.made["refresh"], cost.changed, others, pages))
+    return runs
+
+
+def _look(day: float, live: Ints, held: Ints, first: Ints, workload: Workload) -> Look:
+    known = (held >= 0) & (live >= 0)
+    freshness = float((held == live)[known].mean()) if known.any() else 1.0
+    # Both are held against the same ideal, that of the pages which the crawler has come to know.
+    best = np.where((held >= 0) | (first >= 0), live, NONE)
+    ideal = quality_of(best, best, workload)
+    quality, unrefreshed = (quality_of(each, live, workload) / ideal if ideal else 1.0 for each in (held, first))
+    return Look(day, freshness, quality, unrefreshed, share_of_ideal(held, live, workload))
+
+
+def _first_known(live: Sequence[Ints]) -> Ints:
+    """The version of each page that was seen first."""
+    stacked = np.stack(live)
+    seen = stacked >= 0
+    ever = seen.any(axis=0)
+    first: Ints = stacked[seen.argmax(axis=0), np.arange(stacked.shape[1])][ever]
+    return first
+
+
+class _Cost(NamedTuple):
+    """How many fetches of each kind were made, and how many refreshes found a change."""
+
+    made: Counter[FetchKind]
+    changed: int
+
+
+class _Copies:
+    """What one crawler fetched when, by the log, and so which texts it holds."""
+
+    def __init__(self, truth: Truth, urls: Sequence[str], watched: Watched) -> None:
+        self._truth, self._urls, self._watched = truth, urls, watched
+        self._brought_s: dict[str, list[float]] = {}
+        for entry in watched.entries:
+            if entry.whole and is_good(entry.status):
+                self._brought_s.setdefault(entry.url, []).append(entry.start_s)
+
+    def held(self, looks_s: Sequence[float]) -> list[tuple[list[int], list[int]]]:
+        """The texts that are held at each look; and those that would be, had each page been fetched once."""
+        return [
+            tuple(zip(*(self._of(url, holding.get(url), at_s) for url in self._urls), strict=True))  # type: ignore[misc]  # two columns
+            for at_s, holding in zip(looks_s, self._watched.holdings, strict=True)
+        ]
+
+    def _of(self, url: str, held: Held | None, at_s: float) -> tuple[int, int]:
+        brought_s = self._brought_s.get(url)
+        if held is None or not brought_s:
+            return NONE, NONE
+        first = self._truth.at(url, brought_s[0])
+        if not is_good(held.status):
+            return NONE, first
+        # A state is read a moment after the time of the look: what came meanwhile counts as of that time.
+        until_s = min(held.fetched_s, at_s)
+        return self._truth.at(url, brought_s[max(bisect_right(brought_s, until_s) - 1, 0)]), first
+
+    def costs(self, begin_s: float) -> _Cost:
+        """What was fetched from a time on."""
+        made: Counter[FetchKind] = Counter()
+        changed = 0
+        for entry, before in self._with_earlier():
+            if entry.start_s < begin_s:
+                continue
+            kind = self._kind(entry, before)
+            made[kind] += 1
+            if kind == "refresh" and entry.status != SAME:
+                changed += self._text(entry) != self._before(entry)
+        return _Cost(made, changed)
+
+    def _text(self, entry: Entry) -> int:
+        """What an answer brought; nothing where the page is gone."""
+        return self._truth.at(entry.url, entry.start_s) if is_good(entry.status) else NONE
+
+    def _before(self, entry: Entry) -> int:
+        """The copy that was there when an answer came."""
+        brought_s = self._brought_s[entry.url]
+        return self._truth.at(entry.url, brought_s[max(bisect_left(brought_s, entry.start_s) - 1, 0)])
+
+    def _with_earlier(self) -> Iterator[tuple[Entry, Entry | None]]:
+        """Each request that was answered, with the one before it for the same URL."""
+        last: dict[str, Entry] = {}
+        for entry in self._watched.entries:
+            if entry.whole and entry.status:
+                yield entry, last.get(entry.url)
+                last[entry.url] = entry
+
+    def _kind(self, entry: Entry, before: Entry | None) -> FetchKind:
+        if entry.target == "/robots.txt":
+            return "robots"
+        held = self._watched.holdings[-1].get(entry.url)
+        if is_source(entry.url, held.kind if held else "page"):
+            return "source"
+        if before is None:
+            return "first"
+        return "refresh" if is_good(before.status) or before.status == SAME else "gone"
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else float("nan")

@@ -1,0 +1,285 @@
+"""Was the crawler polite? The judge hears the access log of the server and nothing else.
+
+All times are world seconds. A gap runs from the end of an answer to the start of the next request, robots.txt and
+redirect hops included; both ends are logged in the client's favour, so whatever is named here did happen.
+
+    host overlap       two requests at once on one host
+    host gap           sooner than the delay, or than the crawl-delay of the robots.txt in force
+    address overlap    more requests at once on one address than allowed
+    address gap        sooner on one address than the address delay
+    disallowed         a page that the robots.txt in force disallows
+    no robots          a page whose origin has not answered for its robots.txt, or answered 5xx, 429 or not at all
+    stale robots       a page on the word of a robots.txt older than a day
+    retry-after        a request before the time that a 429 or 503 named
+
+Only requests of one agent count (by product token, in any case), so that a person may look at the made web meanwhile.
+Restarts of the server or the crawler change nothing: one log is one client.
+"""
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from math import inf
+
+from vedette.lab.judge.access_log import Entry, LogHeader
+from vedette.lab.judge.robots_witness import RobotsWitness
+
+__all__ = ["KINDS", "Closest", "Verdict", "Violation", "judge", "product_token", "report"]
+
+KINDS = (
+    "host overlap",
+    "host gap",
+    "address overlap",
+    "address gap",
+    "disallowed",
+    "no robots",
+    "stale robots",
+    "retry-after",
+)
+# Unix seconds in a double are exact to a quarter of a microsecond; times the speed, that is what two of them differ by.
+ROUNDING_WALL_S = 1e-6
+# The age of a robots.txt is the one span that the log shows longer than the client saw it: by the way of the request.
+LATENESS_WALL_S = 0.25
+DAY_S = 86_400.0
+NAMED_MOST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken rule; ``detail`` is a sentence with both requests, their times and the numbers."""
+
+    kind: str
+    host: str
+    at_s: float
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Closest:
+    """The shortest gap found on one host or address; negative where requests overlapped."""
+
+    kind: str
+    name: str
+    gap_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the log shows; ``violations`` are the first ones, ``counts`` counts all of them by kind."""
+
+    requests: int
+    hosts: int
+    left_out: int
+    counts: tuple[tuple[str, int], ...]
+    violations: tuple[Violation, ...]
+    closest: tuple[Closest, ...]
+
+    @property
+    def total(self) -> int:
+        """How many rules were broken, times counted."""
+        return sum(count for _, count in self.counts)
+
+
+def judge(
+    entries: Iterable[Entry],
+    header: LogHeader,
+    *,
+    delay_s: float,
+    address_delay_s: float,
+    user_agent: str = "vedette",
+    per_address: int = 1,
+    tolerance_s: float = 0.0,
+    most: int = 1000,
+) -> Verdict:
+    """Go through a log in the order of time and name every violation, the first ``most`` of them in words.
+
+    ``tolerance_s`` is forgiven in every gap, besides what rounding makes of it.
+    """
+    token = product_token(user_agent)
+    everything = list(entries)
+    judged = sorted((entry for entry in everything if product_token(entry.agent) == token), key=_by_time)
+    rule = _Rule(delay_s, address_delay_s, per_address, tolerance_s + ROUNDING_WALL_S * header.speed)
+    hearing = _Hearing(rule, header, RobotsWitness(token), most)
+    for entry in judged:
+        hearing.hear(entry)
+    return hearing.verdict(left_out=len(everything) - len(judged))
+
+
+def product_token(agent: str) -> str:
+    """The name that a User-Agent begins with, in lower case.
+
+    >>> product_token("Vedette/0.1 (+https://example.org/bot)")
+    'vedette'
+    """
+    return agent.strip().lower().partition("/")[0].partition(" ")[0]
+
+
+def report(verdict: Verdict, sentences: int = 10) -> str:
+    """The verdict for a terminal: what was judged, a line for each rule, and the first violations in words."""
+    agents = f", {verdict.left_out:,} of other agents left out" if verdict.left_out else ""
+    lines = [f"{verdict.requests:,} requests to {verdict.hosts:,} hosts{agents}: {verdict.total:,} violations", ""]
+    closest = {found.kind: f"closest {found.gap_s:.3f} s, {found.name}" for found in verdict.closest}
+    lines += [f"  {kind:<16}{count:>9,}   {closest.get(kind, '')}".rstrip() for kind, count in verdict.counts]
+    lines += ["", *(violation.detail for violation in verdict.violations[:sentences])] if verdict.violations else []
+    unsaid = verdict.total - min(sentences, len(verdict.violations))
+    lines += [f"... and {unsaid:,} more"] if unsaid else []
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What is asked of the client; ``slack_s`` is forgiven in every gap."""
+
+    delay_s: float
+    address_delay_s: float
+    per_address: int
+    slack_s: float
+
+
+class _Slots:
+    """The latest answers of one host or address, as many as may be under way at once.
+
+    With n slots a request is too early exactly if the n-th latest end is less than the delay ago.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._latest: list[tuple[float, int, Entry]] = []
+
+    def before(self) -> Entry | None:
+        """The request whose slot the next one takes; None where a slot was never used."""
+        return self._latest[0][2] if len(self._latest) == self._size else None
+
+    def add(self, entry: Entry, number: int) -> None:
+        """Take note of a request; ``number`` only keeps equal ends apart."""
+        heapq.heappush(self._latest, (entry.end_s, number, entry))
+        if len(self._latest) > self._size:
+            heapq.heappop(self._latest)
+
+
+@dataclass(slots=True)
+class _Hearing:
+    """Everything known while going through a log by start of request; answers take effect when they end."""
+
+    rule: _Rule
+    header: LogHeader
+    witness: RobotsWitness
+    most: int
+    heard: int = 0
+    hosts: dict[str, _Slots] = field(default_factory=dict)
+    addresses: dict[str, _Slots] = field(default_factory=dict)
+    barred: dict[str, tuple[float, Entry]] = field(default_factory=dict)
+    unsettled: list[tuple[float, int, Entry]] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    violations: list[Violation] = field(default_factory=list)
+    closest: dict[str, Closest] = field(default_factory=dict)
+
+    def hear(self, entry: Entry) -> None:
+        """Judge one request, and remember it."""
+        while self.unsettled and self.unsettled[0][0] <= entry.start_s:
+            self._settle(heapq.heappop(self.unsettled)[2])
+        self.heard += 1
+        self._judge_host(entry)
+        self._judge_address(entry)
+        self._judge_retry(entry)
+        if not self.witness.is_robots(entry):
+            self._judge_page(entry)
+        heapq.heappush(self.unsettled, (entry.end_s, self.heard, entry))
+
+    def verdict(self, *, left_out: int) -> Verdict:
+        """What came of it."""
+        counts = tuple((kind, self.counts[kind]) for kind in KINDS)
+        closest = tuple(self.closest[kind] for kind in KINDS if kind in self.closest)
+        return Verdict(self.heard, len(self.hosts), left_out, counts, tuple(self.violations), closest)
+
+    def _settle(self, entry: Entry) -> None:
+        self.witness.observe(entry)
+        until_s = _barred_until_s(entry)
+        if until_s is not None and until_s > self.barred.get(entry.host, (-inf,))[0]:
+            self.barred[entry.host] = (until_s, entry)
+
+    def _judge_host(self, entry: Entry) -> None:
+        standing = self.witness.standing(entry)
+        crawl_delay_s = (standing.rules.crawl_delay_s if standing else None) or 0.0
+        due_s, why = max((self.rule.delay_s, "the delay"), (crawl_delay_s, "its crawl-delay"))
+        slots = self.hosts.setdefault(entry.host, _Slots(1))
+        self._judge_gap("host", entry.host, entry, slots, due_s, why)
+
+    def _judge_address(self, entry: Entry) -> None:
+        slots = self.addresses.setdefault(entry.address, _Slots(self.rule.per_address))
+        self._judge_gap("address", entry.address, entry, slots, self.rule.address_delay_s, "the address delay")
+
+    def _judge_gap(self, what: str, name: str, entry: Entry, slots: _Slots, due_s: float, why: str) -> None:
+        before = slots.before()
+        slots.add(entry, self.heard)
+        if before is None:
+            return
+        gap_s = entry.start_s - before.end_s
+        known = self.closest.get(f"{what} gap")
+        if known is None or gap_s < known.gap_s:
+            self.closest[f"{what} gap"] = Closest(f"{what} gap", name, gap_s)
+        if gap_s < -self.rule.slack_s:
+            told = f"{-gap_s:.6f} s before {self._named(before)} had ended at {self._at(before.end_s)}"
+            self._accuse(f"{what} overlap", entry, f"at {name} {told}.")
+        elif gap_s < due_s - self.rule.slack_s:
+            told = f"{gap_s:.6f} s after {self._named(before)} had ended at {self._at(before.end_s)}"
+            self._accuse(f"{what} gap", entry, f"at {name} {told}; {why} is {due_s:g} s.")
+
+    def _judge_retry(self, entry: Entry) -> None:
+        until_s, cause = self.barred.get(entry.host, (-inf, entry))
+        if entry.start_s < until_s - self.rule.slack_s:
+            told = f"{self._named(cause)} was answered {cause.status} at {self._at(cause.end_s)}"
+            self._accuse(
+                "retry-after", entry, f"though {told} with Retry-After: {cause.retry_after}, until {self._at(until_s)}."
+            )
+
+    def _judge_page(self, entry: Entry) -> None:
+        standing = self.witness.standing(entry)
+        if standing is None:
+            self._accuse("no robots", entry, "before robots.txt of this origin had been answered.")
+            return
+        if not standing.permits:
+            told = f"{standing.word} at {self._at(standing.answered_s)}"
+            self._accuse("no robots", entry, f"though its robots.txt had last brought {told}.")
+        age_s = entry.start_s - standing.answered_s
+        if age_s > DAY_S + LATENESS_WALL_S * self.header.speed:
+            told = f"{age_s / 3600:.2f} h old, answered at {self._at(standing.answered_s)}"
+            self._accuse("stale robots", entry, f"on the word of a robots.txt {told}.")
+        found = standing.rules.verdict(entry.url)
+        if not found.allowed:
+            self._accuse("disallowed", entry, f"though its robots.txt says {found.line}.")
+
+    def _accuse(self, kind: str, entry: Entry, how: str) -> None:
+        self.counts[kind] += 1
+        if len(self.violations) < self.most:
+            detail = f"{kind}: {self._named(entry)} was asked for at {self._at(entry.start_s)}, {how}"
+            self.violations.append(Violation(kind, entry.host, entry.start_s, detail))
+
+    def _at(self, world_s: float) -> str:
+        return f"{world_s - self.header.world_start:.3f} s"
+
+    def _named(self, entry: Entry) -> str:
+        url = entry.url if len(entry.url) <= NAMED_MOST else entry.url[:NAMED_MOST] + "..."
+        return url if entry.method == "GET" else f"{entry.method} {url}"
+
+
+def _barred_until_s(entry: Entry) -> float | None:
+    """Until when a 429 or 503 forbids its host; a date is of world time, and a day is the most."""
+    text = (entry.retry_after or "").strip()
+    if entry.status not in {429, 503} or not text:
+        return None
+    if text.isascii() and text.isdigit():
+        return entry.end_s + min(float(text[:9]), DAY_S)
+    try:
+        until = parsedate_to_datetime(text)
+        until_s = (until if until.tzinfo else until.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return min(until_s, entry.end_s + DAY_S)
+
+
+def _by_time(entry: Entry) -> tuple[float, float, str, str]:
+    return entry.start_s, entry.end_s, entry.host, entry.target

@@ -1,0 +1,98 @@
+"""The words of all versions of a web as arrays: which version has which word, and how often.
+
+Words are those of ``vedette.text``, by their numbers. Equal contents (by digest) are read once: a *row* is a content,
+and ``row_of`` says which row a version has. Reading the texts is what takes the time, so the corpora that were built
+last stay in memory.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.lab.worlds.history import History
+from vedette.policy import Ints
+from vedette.text import Numbers, numbers_of, spaced
+
+__all__ = ["Corpus", "corpus_of", "ranges"]
+
+KEPT = 2  # corpora in memory
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The words of row ``r`` are ``term[start[r]:start[r + 1]]``, ascending, each as often as ``count`` says.
+
+    ``length`` counts all words of a row, also such as were left out because nobody asks for them. ``page_of`` is the
+    page of each version.
+    """
+
+    row_of: Ints
+    page_of: Ints
+    start: Ints
+    term: Numbers
+    count: Numbers
+    length: Ints
+
+    @property
+    def rows(self) -> int:
+        """How many different contents there are."""
+        return len(self.length)
+
+
+def corpus_of(history: History, only: Numbers | None = None) -> Corpus:
+    """The corpus of a history, built once. ``only``: the words to keep, where not all are needed."""
+    wanted = None if only is None else np.unique(only)
+    for kept_history, kept_only, corpus in _kept:
+        if kept_history is history and _same(kept_only, wanted):
+            return corpus
+    built = _built(history, wanted)
+    _kept[:] = [(history, wanted, built), *_kept[: KEPT - 1]]
+    return built
+
+
+def ranges(starts: Ints, ends: Ints) -> Ints:
+    """The numbers from each start to its end (exclusive), one after the other.
+
+    >>> ranges(np.array([3, 9, 5]), np.array([5, 9, 8])).tolist()
+    [3, 4, 5, 6, 7]
+    """
+    sizes = ends - starts
+    before = np.cumsum(sizes) - sizes
+    numbers: Ints = np.arange(sizes.sum()) + np.repeat(starts - before, sizes)
+    return numbers
+
+
+_kept: list[tuple[History, Numbers | None, Corpus]] = []
+
+
+def _same(one: Numbers | None, other: Numbers | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
+
+
+def _built(history: History, wanted: Numbers | None) -> Corpus:
+    _, first, row_of = np.unique(history.digest, return_index=True, return_inverse=True)
+    # Rows in the order of their first versions, as texts that lie together are read together.
+    order = np.argsort(first, kind="stable")
+    row_of = np.argsort(order, kind="stable")[row_of]
+    terms, counts = [np.zeros(0, np.uint32)], [np.zeros(0, np.uint32)]
+    length = np.zeros(len(first), np.int64)
+    for row, version in enumerate(first[order].tolist()):
+        numbers = numbers_of(spaced(history.texts.text(version)))
+        length[row] = len(numbers)
+        term, count = np.unique(_among(numbers, wanted), return_counts=True)
+        terms.append(term)
+        counts.append(count.astype(np.uint32))
+    start = np.cumsum([len(term) for term in terms], dtype=np.int64)
+    return Corpus(row_of, history.version_page, start, np.concatenate(terms), np.concatenate(counts), length)
+
+
+def _among(numbers: Numbers, wanted: Numbers | None) -> Numbers:
+    if wanted is None:
+        return numbers
+    if not len(wanted):
+        return numbers[:0]
+    at = np.searchsorted(wanted, numbers)
+    kept: Numbers = numbers[wanted[np.minimum(at, len(wanted) - 1)] == numbers]
+    return kept

@@ -1,0 +1,244 @@
+"""What is new between two snapshots of a web, and which old pages lead to it?
+
+At a snapshot, *old* pages are those of earlier snapshots, and *new* ones those that are there for the first time. An
+old page ``x`` *covers* a new page ``y`` where a path leads from ``x`` to ``y`` over new pages only: they must be
+fetched anyway, so following them costs nothing. New pages that no old one covers are *orphans*.
+
+Reference: Pandey08, section 3.2: the bipartite graph H_t.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.lab.worlds.history import PAGE, History
+from vedette.policy import Floats, Ints
+
+__all__ = ["PACES", "Arrivals", "Backlinks", "Reach", "Step", "hosts_of", "reaches", "steps_of"]
+
+Bools = npt.NDArray[np.bool_]
+
+PACES = {
+    "weekly": 7 * 86400.0,
+    "daily": 86400.0,
+    "monthly": 30 * 86400.0,
+    "hourly": 3600.0,
+}  # seconds to the next snapshot
+
+
+class Step(NamedTuple):
+    """From one snapshot to the next."""
+
+    before_s: float
+    now_s: float
+
+
+def steps_of(begin_s: float, end_s: float, every_s: float) -> list[Step]:
+    """Whole steps from the begin on; what is left over at the end is not looked at.
+
+    >>> steps_of(0.0, 25.0, 10.0)
+    [Step(before_s=0.0, now_s=10.0), Step(before_s=10.0, now_s=20.0)]
+    """
+    count = int((end_s - begin_s) // every_s)
+    return [Step(begin_s + number * every_s, begin_s + (number + 1) * every_s) for number in range(count)]
+
+
+class Arrivals(NamedTuple):
+    """What is new at a snapshot, and the links that lead to it: from old pages, and from new ones (by their places)."""
+
+    new: Ints
+    old_source: Ints
+    old_target: Ints  # a place in ``new``
+    new_source: Ints  # places in ``new``, both
+    new_target: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Backlinks:
+    """Which versions lead to a page, so that a step costs as much as its new pages have links, not as the web has.
+
+    Only pages take part: a sitemap or feed that lists all is no page that leads to others.
+    """
+
+    history: History
+    version: Ints
+    start: Ints
+    until_s: Floats
+    first_s: Floats  # when a page's URL was first there: a page that comes back is not new
+
+    @classmethod
+    def of(cls, history: History) -> "Backlinks":
+        """The links of a history, by target."""
+        order = np.argsort(history.link_to, kind="stable")
+        owner = np.repeat(np.arange(len(history.version_page)), np.diff(history.link_start))
+        start = np.searchsorted(history.link_to[order], np.arange(history.pages + 1))
+        return cls(history, owner[order], start, history.version_end_s, _first_births(history))
+
+    def arrivals(self, step: Step) -> Arrivals:
+        """The pages that are there now for the first time, and what leads to them now."""
+        history = self.history
+        first = (step.before_s < self.first_s) & (self.first_s <= step.now_s) & (step.now_s < history.died_s)
+        new = np.flatnonzero(first & (history.born_s <= step.now_s) & (history.kind == PAGE))
+        source, target = self._present_links(new, step.now_s)
+        place = np.full(history.pages, -1, np.int64)
+        place[new] = np.arange(len(new))
+        old, other = place[source] < 0, place[source] >= 0
+        return Arrivals(new, source[old], target[old], place[source[other]], target[other])
+
+    def _present_links(self, pages: Ints, now_s: float) -> tuple[Ints, Ints]:
+        """Links that lead to these pages now: from which page, and to which place among them."""
+        counts = self.start[pages + 1] - self.start[pages]
+        target = np.repeat(np.arange(len(pages)), counts)
+        within = np.arange(len(target)) - np.repeat(np.cumsum(counts) - counts, counts)
+        version = self.version[np.repeat(self.start[pages], counts) + within]
+        source = self.history.version_page[version]
+        present = (self.history.version_at_s[version] <= now_s) & (now_s < self.until_s[version])
+        present &= self.history.kind[source] == PAGE
+        return source[present], target[present]
+
+
+def _first_births(history: History) -> Floats:
+    first: dict[str, float] = {}
+    for url, born_s in zip(history.urls, history.born_s.tolist(), strict=True):
+        first.setdefault(url, born_s)  # pages are numbered by birth
+    return np.array([first[url] for url in history.urls], np.float64)
+
+
+def hosts_of(history: History) -> Ints:
+    """The number of each page's host, which is what a link must not leave; in order of appearance.
+
+    A history's sites may be finer: folders of one host, whose navigation leads from each to all others.
+    """
+    numbers: dict[str, int] = {}
+    hosts = (url.partition("//")[2].partition("/")[0] for url in history.urls)
+    return np.fromiter((numbers.setdefault(host, len(numbers)) for host in hosts), np.int64, history.pages)
+
+
+class Reach(NamedTuple):
+    """What the old pages of a group cover: a set of bits for each page that covers anything, a bit for each thing.
+
+    ``wanted`` counts the things that there are, ``orphans`` those that no old page covers, ``direct`` those that an
+    old page itself links to.
+    """
+
+    group: int
+    old: Ints
+    sets: tuple[int, ...]
+    wanted: int
+    orphans: int
+    direct: int
+
+
+def reaches(arrivals: Arrivals, things: Ints, group: Ints) -> list[Reach]:
+    """What the old pages of each group cover, for the groups in which anything is new.
+
+    ``things`` says what each new page counts for: the number of a thing within its group, or -1 for nothing (it may
+    still lead to others). ``group`` is that of each page of the history; links between groups are left out.
+    """
+    of_new = group[arrivals.new]
+    inner = of_new[arrivals.new_source] == of_new[arrivals.new_target]
+    outer = group[arrivals.old_source] == of_new[arrivals.old_target]
+    component, covers = _closure(things, arrivals.new_source[inner], arrivals.new_target[inner])
+    source, target = arrivals.old_source[outer], arrivals.old_target[outer]
+    sets = _sets(source, component[target], covers)
+    linked = np.zeros(len(things), bool)
+    linked[target] = True
+    by_group = _by_group(group, sets)
+    order = np.argsort(of_new, kind="stable")
+    cuts = np.flatnonzero(np.diff(of_new[order])) + 1
+    found = (
+        _reach(int(of_new[places[0]]), by_group, things[places], linked[places])
+        for places in np.split(order, cuts)
+        if len(places)
+    )
+    return [reach for reach in found if reach.wanted]
+
+
+def _reach(group: int, by_group: dict[int, dict[int, int]], things: Ints, linked: Bools) -> Reach:
+    sets = by_group.get(group, {})
+    counted = things >= 0
+    wanted, direct = len(np.unique(things[counted])), len(np.unique(things[counted & linked]))
+    covered = 0
+    for bits in sets.values():
+        covered |= bits
+    pages = np.fromiter(sets, np.int64, len(sets))
+    return Reach(group, pages, tuple(sets.values()), wanted, wanted - covered.bit_count(), direct)
+
+
+def _sets(source: Ints, component: Ints, covers: list[int]) -> dict[int, int]:
+    """The bits that each source covers, sources in order; such as cover nothing are left out."""
+    sets: dict[int, int] = {}
+    pairs = np.unique(source * max(len(covers), 1) + component)
+    for page, one in zip(*(part.tolist() for part in np.divmod(pairs, max(len(covers), 1))), strict=True):
+        if covers[one]:
+            sets[page] = sets.get(page, 0) | covers[one]
+    return sets
+
+
+def _by_group(group: Ints, sets: dict[int, int]) -> dict[int, dict[int, int]]:
+    found: dict[int, dict[int, int]] = {}
+    for page, bits in sets.items():
+        found.setdefault(int(group[page]), {})[page] = bits
+    return found
+
+
+def _closure(things: Ints, source: Ints, target: Ints) -> tuple[Ints, list[int]]:
+    """The component of each new page, and what each component covers: its own things, and those that it leads to."""
+    component, count = _components(len(things), source, target)
+    covers = [0] * count
+    for place in np.flatnonzero(things >= 0).tolist():
+        covers[component[place]] |= 1 << int(things[place])
+    pairs = np.unique(component[source] * max(count, 1) + component[target])
+    # Components are numbered so that links lead to lower numbers only: those are complete when they are asked for.
+    for one, other in zip(*(part.tolist() for part in np.divmod(pairs, max(count, 1))), strict=True):
+        covers[one] |= covers[other]
+    return component, covers
+
+
+def _components(count: int, source: Ints, target: Ints) -> tuple[Ints, int]:
+    """Strongly connected components, numbered so that links lead to the same or a lower number (Tarjan, no recursion).
+
+    Reference: R. Tarjan, "Depth-first search and linear graph algorithms", SIAM Journal on Computing, 1972.
+    """
+    order = np.argsort(source, kind="stable")
+    starts = np.searchsorted(source[order], np.arange(count + 1)).tolist()
+    sorted_targets = target[order].tolist()
+    links = [sorted_targets[one:other] for one, other in pairwise(starts)]
+    component = [-1] * count
+    entered = [-1] * count
+    lowest = [0] * count
+    open_pages: list[int] = []
+    components = clock = 0
+    for root in range(count):
+        trail = [] if entered[root] >= 0 else [(root, iter(links[root]))]
+        while trail:
+            page, onward = trail[-1]
+            if entered[page] < 0:
+                entered[page] = lowest[page] = clock
+                clock += 1
+                open_pages.append(page)
+            for other in onward:
+                if entered[other] < 0:
+                    trail.append((other, iter(links[other])))
+                    break
+                if component[other] < 0:
+                    lowest[page] = min(lowest[page], lowest[other])
+            else:
+                trail.pop()
+                if trail:
+                    lowest[trail[-1][0]] = min(lowest[trail[-1][0]], lowest[page])
+                if lowest[page] == entered[page]:
+                    components = _close(page, open_pages, component, components)
+    return np.array(component, np.int64), components
+
+
+def _close(page: int, open_pages: list[int], component: list[int], number: int) -> int:
+    """Give the pages down to this one their component; the next free number."""
+    last = -1
+    while last != page:
+        last = open_pages.pop()
+        component[last] = number
+    return number + 1

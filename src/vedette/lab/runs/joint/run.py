@@ -1,0 +1,219 @@
+"""One budget for everything: pages are found, fetched first and fetched again, and each takes from the rest.
+
+The rules of the game:
+
+- The crawl is half-way when the run begins. It was told of home pages and of those that no link leads to; going on from
+  there along links, breadth first, it has fetched a part (``begun``) of the others, and has copies of that moment. Of
+  the rest it knows the addresses that its copies link to, and nothing else.
+- A page that is born later is unknown until a page has been fetched that links to it; then its address is known and may
+  be fetched (a first fetch). A link to what is not born yet leads nowhere yet.
+- A fetch of a known page brings what it says and where it links to at once, whoever asked for it.
+- Decisions are made in batches. A batch may make as many fetches as the budget (fetches a day) has grown by and nobody
+  has spent; more than a day's worth is not saved.
+- ``Split`` gives each kind of fetch a fixed share; what a kind cannot use goes to the others. Without a split all
+  compete at one price: known pages with what they have probably changed and what they probably link to by now,
+  unseen ones with what such pages brought. All worths are known at a batch, so the price is found, not approached
+  (``vedette.pricing.cleared``).
+
+All of them are told the same, rank each kind by the same rule, and see the world only through their fetches.
+"""
+
+from collections.abc import Callable, Iterator
+from math import floor
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.engine.scheduling.schedule import is_source
+from vedette.lab.quality.workload import Asking
+from vedette.lab.runs.joint.joint_minds import Looker, Refresher, Unseen
+from vedette.lab.runs.refresh.agents import Told
+from vedette.lab.runs.refresh.gains import Gains
+from vedette.lab.worlds.history import Answers, Asked, Bools, History
+from vedette.policy import Floats, Ints
+from vedette.pricing import cleared, parts_of
+
+__all__ = ["KINDS", "Batch", "JointGame", "Split", "begun_with", "play"]
+
+DAY_S = 86_400.0
+KINDS = ("refresh", "look", "first")
+
+
+class Split(NamedTuple):
+    """Which part of the fetches each kind gets."""
+
+    refresh: float
+    look: float
+    first: float
+
+
+class JointGame(NamedTuple):
+    """From when to when, with how many fetches a day, how often decisions are made, and how far the crawl has come."""
+
+    begin_s: float
+    end_s: float
+    budget: float
+    step_s: float = 12 * 3_600.0
+    seed: int = 1
+    begun: float = 0.5
+
+
+class Batch(NamedTuple):
+    """What a batch fetched: the pages, the versions that came (-1: gone), the price, and how many of each kind.
+
+    Without a split a known page counts as a look where its links were worth more than its changes.
+    """
+
+    now_s: float
+    pages: Ints
+    versions: Ints
+    price: float
+    kinds: tuple[int, int, int]
+
+
+class _Worths(NamedTuple):
+    """What fetches are worth now: known pages by their changes and by their links, and unseen ones."""
+
+    held: Ints
+    changes: Floats
+    links: Floats
+    unseen: Ints
+    first: Floats
+
+
+def play(
+    history: History, asking: Asking, game: JointGame, split: Split | None, decided: Callable[[Batch], None]
+) -> None:
+    """Play it; ``decided`` is told of each batch."""
+    run, saved = _Run(history, asking, game, split), 0.0
+    for now_s in _batches(game):
+        saved = min(saved + game.budget * game.step_s / DAY_S, game.budget)
+        # A whole number that was summed up of parts may lie a hair below itself.
+        batch = run.batch(now_s, floor(saved + 1e-6))
+        saved -= len(batch.pages)
+        decided(batch)
+
+
+def begun_with(history: History, begin_s: float, part: float) -> Ints:
+    """The pages that have been fetched when the run begins, ascending."""
+    alive = history.alive_at(begin_s)
+    version = history.version_at(np.arange(history.pages), begin_s)
+    roots = _roots(history, alive, version)
+    line, reached = roots.tolist(), np.zeros(history.pages, np.bool_)
+    reached[roots] = True
+    for page in line:
+        links = history.links_of(int(version[page]))
+        new = links[(version[links] >= 0) & ~reached[links]]
+        reached[new] = True
+        line += new.tolist()
+    found = np.array(line[len(roots) :], np.int64)
+    return np.sort(np.concatenate([roots, found[: round(part * len(found))], alive[~reached[alive]]]))
+
+
+def _roots(history: History, alive: Ints, version: Ints) -> Ints:
+    """Home pages, and pages that no other links to."""
+    linked = np.zeros(history.pages, np.bool_)
+    for page in alive.tolist():
+        links = history.links_of(int(version[page]))
+        linked[links[links != page]] = True
+    is_home = np.array([is_source(history.urls[page], "page") for page in alive.tolist()], np.bool_)
+    return alive[is_home | ~linked[alive]]
+
+
+def _batches(game: JointGame) -> Iterator[float]:
+    for turn in range(1, floor((game.end_s - game.begin_s) / game.step_s) + 1):
+        yield game.begin_s + turn * game.step_s
+
+
+class _Run:
+    """Copies, addresses that are known, and what is believed of each; pages are numbered by birth."""
+
+    def __init__(self, history: History, asking: Asking, game: JointGame, split: Split | None) -> None:
+        self._split = split
+        self._door = Asked(history)
+        self._gains = Gains(history, asking.workload)
+        self._refresher = Refresher(history, game.seed)
+        self._looker, self._unseen = Looker(history), Unseen(history.urls)
+        self._copy = np.full(history.pages, -1)
+        self._since_s = np.zeros(history.pages)
+        self._named = np.zeros(history.pages, np.bool_)
+        self._gone = np.zeros(history.pages, np.bool_)
+        self._digest = np.zeros(history.pages, np.uint64)
+        self._owed = [0.0, 0.0, 0.0]
+        self._take(begun_with(history, game.begin_s, game.begun), game.begin_s, is_begin=True)
+
+    def batch(self, now_s: float, most: int) -> Batch:
+        """Choose, fetch, and learn."""
+        worths = self._worths(now_s)
+        pages, kinds, price = self._at_a_price(worths, most) if self._split is None else self._shared(worths, most)
+        versions = self._take(pages, now_s) if len(pages) else pages
+        return Batch(now_s, pages, versions, price, kinds)
+
+    def _worths(self, now_s: float) -> _Worths:
+        held = np.flatnonzero(self._copy >= 0)
+        unseen = np.flatnonzero(self._named & (self._copy < 0) & ~self._gone)
+        changes = self._refresher.value(held, self._since_s[held], now_s)
+        links = self._looker.page_days(held, now_s) * self._unseen.page_worth
+        return _Worths(held, changes, links, unseen, self._unseen.worth(unseen))
+
+    def _at_a_price(self, worths: _Worths, most: int) -> tuple[Ints, tuple[int, int, int], float]:
+        """All kinds at one price; a fetch of a known page brings its changes and its links."""
+        pages = np.concatenate([worths.held, worths.unseen])
+        found = cleared(np.concatenate([worths.changes + worths.links, worths.first]), most)
+        known = found.rows[found.rows < len(worths.held)]
+        looks = int((worths.links[known] > worths.changes[known]).sum())
+        kinds = len(known) - looks, looks, len(found.rows) - len(known)
+        return np.sort(pages[found.rows]), kinds, found.price
+
+    def _shared(self, worths: _Worths, most: int) -> tuple[Ints, tuple[int, int, int], float]:
+        """Each kind its share; what it cannot use goes to those that have one, refreshes before looks."""
+        assert self._split is not None
+        parts, self._owed = parts_of(most, self._split, self._owed)
+        first = worths.unseen[cleared(worths.first, parts[2] if self._split.first else 0).rows]
+        looked = cleared(worths.links, parts[1]).rows
+        changes = worths.changes.copy()
+        changes[looked] = -np.inf
+        spare = most - len(first) - len(looked)
+        refreshed = cleared(changes, spare if self._split.refresh else 0).rows
+        refreshed = refreshed[np.isfinite(changes[refreshed])]
+        if not self._split.refresh and self._split.look:
+            looked = cleared(worths.links, most - len(first)).rows
+        pages = np.concatenate([worths.held[np.concatenate([looked, refreshed])], first])
+        return np.sort(pages), (len(refreshed), len(looked), len(first)), 0.0
+
+    def _take(self, pages: Ints, now_s: float, *, is_begin: bool = False) -> Ints:
+        """Fetch pages and learn from it; the versions that came."""
+        came = self._door.fetch(pages, now_s)
+        before, is_first = self._copy[pages], self._copy[pages] < 0
+        gone = came.version < 0
+        gain = self._measured(pages, before, came.version, is_begin=is_begin)
+        yields = self._name(came)
+        self._looker.came(came, yields, now_s)
+        if not is_begin:
+            self._unseen.came(pages[is_first], gain[is_first])
+        changed = ~is_first & (came.digest != self._digest[pages])
+        self._unseen.changed(gain[changed & ~gone])
+        old_s, self._since_s[pages], self._copy[pages] = self._since_s[pages], now_s, came.version
+        self._gone[pages[gone]], self._digest[pages] = True, came.digest
+        for rows, first in ((is_first & ~gone, True), (~is_first, False)):
+            if rows.any():
+                more = {"gain": gain[rows], "views": self._gains.views()[pages[rows]]}
+                told = Told(self._since_s[pages[rows]], changed[rows], gone[rows], first, old_s[rows], more)
+                self._refresher.came(pages[rows], told, now_s)
+        return came.version
+
+    def _measured(self, pages: Ints, before: Ints, after: Ints, *, is_begin: bool) -> Floats:
+        """What each fetch brought to search; what was there at the begin is not asked."""
+        if is_begin:
+            self._gains.met(pages, after)
+            return np.zeros(len(pages))
+        return self._gains.took(pages, before, after)
+
+    def _name(self, came: Answers) -> list[Bools]:
+        """Addresses that are linked to are known from now on; which of each answer's were not before."""
+        new = [~self._named[links] & (self._copy[links] < 0) & ~self._gone[links] for links in came.links]
+        for links in came.links:
+            self._named[links] = True
+            self._unseen.linked(links)
+        self._named[came.pages] = True
+        return new

@@ -1,0 +1,217 @@
+"""A web cut in two: pages that a crawler has, and pages of which it knows the URL and what others say of them.
+
+As Impact08 (section 6.1): a random sample of the pages counts as uncrawled (*Dataset 1*); of these, the fifth with the
+highest importance is then given to the crawler (*Dataset 2*), which would have fetched it first. Here half of all pages
+are drawn, where the paper had a small part of billions: a site is small, and most of it is unknown at first.
+
+What a policy is told of any page comes from crawled pages alone: how many of them link to it, with which words, and
+PageRank over their links. What the engine would score is not told, except of crawled pages. It weighs the words of a
+page as the live index does when it measures gains (``index.watched_terms``): a word in the URL counts for two in the
+text, one in a link for three; idf times a saturated count, summed over the words of a query, all of which must stand in
+the text. So URLs and links matter for scores as they do live, and most of a score is content.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.attention import Visibility
+from vedette.frontier.impact.matching import Wanted
+from vedette.frontier.impact.url_features import Brought, Described, folders_of, strings_of
+from vedette.index.pagerank import page_importance
+from vedette.index.quality.watched_terms import text_scores
+from vedette.lab.experiments.importance import Seen
+from vedette.lab.quality.corpus import Corpus, corpus_of, ranges
+from vedette.lab.quality.query_files import Queries
+from vedette.lab.quality.scoring import Found, text_scoring
+from vedette.lab.quality.workload_part import Workload, result_lists, slot_scores, workload_of
+from vedette.lab.runs.order.order_anchors import Anchor
+from vedette.policy import Floats, Ints, rng_for
+from vedette.text import Numbers, numbers_of, spaced
+
+__all__ = ["Cut", "FieldText", "Site", "cut_of", "impacts", "site_of"]
+
+IN_URL, IN_LINK = 2.0, 3.0
+UNCRAWLED = 0.5
+PROMOTED = 0.2
+FAR = 30  # links away: not reached from the first page
+
+
+@dataclass(frozen=True, slots=True)
+class FieldText:
+    """BM25 over text, URL and links. ``key`` is page and word in one number, ascending; ``extra`` counts them there."""
+
+    terms: Numbers
+    idf: Floats
+    key: Ints
+    extra: Floats
+
+    def scores(self, found: Found) -> Floats:
+        """The score of each version found."""
+        scores = np.zeros(len(found.versions))
+        for term, times in zip(found.terms, found.times, strict=True):
+            tf = times + self._beside(found.pages, int(term))
+            scores += self.idf[np.searchsorted(self.terms, term)] * text_scores(tf, found.lengths)
+        return np.maximum(scores, 1e-9)
+
+    def _beside(self, pages: Ints, term: int) -> Floats:
+        if not len(self.key):
+            return np.zeros(len(pages))
+        keys = (pages << 32) | term
+        at = np.minimum(np.searchsorted(self.key, keys), len(self.key) - 1)
+        return np.where(self.key[at] == keys, self.extra[at], 0.0)
+
+
+class Site(NamedTuple):
+    """A web at one moment with its links' words, what is asked of it, and which page answers what."""
+
+    seen: Seen
+    anchors: Sequence[Anchor]
+    queries: Queries
+    corpus: Corpus
+    workload: Workload
+
+    @property
+    def pages(self) -> int:
+        """How many there are."""
+        return self.seen.web.pages
+
+
+class Cut(NamedTuple):
+    """What is crawled and what is not, and what a policy is told of both."""
+
+    crawled: Ints
+    uncrawled: Ints
+    brought: Brought
+    unseen: Described
+    wanted: Wanted
+
+
+def site_of(seen: Seen, anchors: Sequence[Anchor], asked: Queries) -> Site:
+    """Put queries to a web: all of them, as which find nothing here is not known to a crawler that has half of it."""
+    corpus = corpus_of(seen.web)  # of all words: it is read once, whatever is asked
+    # Distinct texts of links to a page: a menu says the same on every page.
+    texts = sorted({(each.target, each.text) for each in anchors})
+    strings = strings_of(seen.web.urls, texts)
+    row = np.repeat(strings.row, np.diff(strings.start))
+    counts = np.repeat(np.where(strings.anchor, IN_LINK, IN_URL), np.diff(strings.start))
+    key, at = np.unique((row << 32) | strings.words.astype(np.int64), return_inverse=True)
+    plain = text_scoring(corpus, np.arange(seen.web.pages))
+    terms = np.unique(asked.term)
+    scoring = FieldText(terms, plain.idf(terms), key, np.bincount(at, counts, len(key)).astype(np.float64))
+    return Site(seen, anchors, asked, corpus, workload_of(corpus, asked, scoring))
+
+
+def impacts(site: Site, pages: Ints, seen: Visibility, frequency: Floats | None = None) -> Floats:
+    """How often each of all pages is viewed when only these are there; 0 for the others."""
+    versions = np.full(site.pages, -1, np.int64)
+    versions[pages] = pages
+    asked = site.workload if frequency is None else replace(site.workload, frequency=frequency)
+    lists = result_lists(asked, slot_scores(asked, versions), np.arange(asked.queries))
+    weights = asked.frequency[lists.row] * seen(lists.rank)
+    return np.bincount(asked.slot_page[lists.slot], weights, site.pages).astype(np.float64)
+
+
+def cut_of(site: Site, dataset: int, seed: int, seen: Visibility, known: Floats) -> Cut:
+    """The web cut in two by lot; ``known`` are the frequencies that the policy is told."""
+    lots = rng_for(seed, "lab/order/cut").permutation(site.pages)
+    uncrawled = np.sort(lots[: int(site.pages * UNCRAWLED)])
+    crawled = np.setdiff1d(np.arange(site.pages), uncrawled)
+    if dataset == 2:
+        _, importance = _linked(site, crawled)
+        best = np.argsort(-importance[uncrawled], kind="stable")[: int(len(uncrawled) * PROMOTED)]
+        crawled = np.union1d(crawled, uncrawled[best])
+        uncrawled = np.delete(uncrawled, np.sort(best))
+    unseen, told = (_described(site, crawled, pages, seed) for pages in (uncrawled, crawled))
+    gain = impacts(site, crawled, seen, known)[crawled]
+    brought = _brought(told, crawled, gain, _found(site, crawled))
+    return Cut(crawled, uncrawled, brought, unseen, _wanted(site, crawled, known))
+
+
+def _linked(site: Site, crawled: Ints) -> tuple[Ints, Floats]:
+    """How many crawled pages link to each page, and PageRank over their links, as its logarithm to the mean."""
+    from_crawled = np.isin(site.seen.source, crawled)
+    source, target = site.seen.source[from_crawled], site.seen.target[from_crawled]
+    ranks = page_importance(source, target, site.pages)
+    return np.bincount(target, minlength=site.pages), np.log(np.maximum(ranks * site.pages, 1e-9))
+
+
+def _described(site: Site, crawled: Ints, pages: Ints, seed: int) -> Described:
+    inlinks, importance = _linked(site, crawled)
+    urls = [site.seen.web.urls[page] for page in pages.tolist()]
+    folder, branch = folders_of(urls)
+    place = np.full(site.pages, -1, np.int64)
+    place[pages] = np.arange(len(pages))
+    has = np.zeros(site.pages, np.bool_)
+    has[crawled] = True
+    texts = sorted({(int(place[a.target]), a.text) for a in site.anchors if place[a.target] >= 0 and has[a.source]})
+    return Described(
+        depth=_depth(site, crawled)[pages],
+        found=rng_for(seed, "lab/order/found").permutation(site.pages)[pages],
+        inlinks=inlinks[pages],
+        importance=importance[pages],
+        folder=folder,
+        branch=branch,
+        strings=strings_of(urls, texts),
+    )
+
+
+def _depth(site: Site, crawled: Ints) -> Ints:
+    """Links from the page with the shortest URL, over crawled pages."""
+    from_crawled = np.isin(site.seen.source, crawled)
+    source, target = site.seen.source[from_crawled], site.seen.target[from_crawled]
+    depth = np.full(site.pages, FAR, np.int64)
+    first = min(range(site.pages), key=lambda page: (len(site.seen.web.urls[page]), page))
+    depth[first] = 0
+    for step in range(FAR):
+        reached = target[depth[source] == step]
+        depth[reached] = np.minimum(depth[reached], step + 1)
+    return depth
+
+
+class _Found(NamedTuple):
+    row: Ints
+    query: Ints
+    score: Floats
+
+
+def _brought(told: Described, page: Ints, gain: Floats, found: _Found) -> Brought:
+    return Brought(
+        depth=told.depth,
+        found=told.found,
+        inlinks=told.inlinks,
+        importance=told.importance,
+        folder=told.folder,
+        branch=told.branch,
+        strings=told.strings,
+        page=page,
+        gain=gain,
+        found_row=found.row,
+        found_query=found.query,
+        found_score=found.score,
+    )
+
+
+def _found(site: Site, crawled: Ints) -> _Found:
+    """Which crawled page answers which query, and with what score."""
+    versions = np.full(site.pages, -1, np.int64)
+    versions[crawled] = crawled
+    scores = slot_scores(site.workload, versions)
+    slots = np.flatnonzero(scores > 0)
+    row = np.searchsorted(crawled, site.workload.slot_page[slots])
+    return _Found(row, site.workload.slot_query[slots], scores[slots])
+
+
+def _wanted(site: Site, crawled: Ints, known: Floats) -> Wanted:
+    """The queries in the order of their words, with how telling each is among crawled pages."""
+    forms = [spaced(text) for text in site.queries.texts]
+    words = numbers_of(b" ".join(form for form in forms if form))
+    start = np.append(0, np.cumsum([len(form.split()) for form in forms], dtype=np.int64))
+    rows = site.corpus.row_of[crawled]
+    having = site.corpus.term[ranges(site.corpus.start[rows], site.corpus.start[rows + 1])]
+    terms, df = np.unique(having, return_counts=True)
+    at = np.minimum(np.searchsorted(terms, words), len(terms) - 1)
+    times = np.where(terms[at] == words, df[at], 0)
+    return Wanted(words, start, known, np.asarray(1.0 + np.log(len(crawled) / (1.0 + times))))

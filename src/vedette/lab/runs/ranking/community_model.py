@@ -1,0 +1,177 @@
+"""A community in formulas (Pandey08, 5.6): how many people know a page, how soon, and what a click brings.
+
+A page of quality q that i of m people know is visited at a rate F(q i / m), which depends on its popularity only. From
+F follows how awareness is distributed (theorem 2), from that the ranks of pages, and from those F again: a fixed point.
+
+Theorem 2 is printed without the factors (1 - a) in their places, so that it does not sum to 1 and divides by zero at
+a = 1. From equations 9.2 to 9.4 follows, and is used here,
+
+    f(a_0) = lambda / (lambda + F(0)),   f(a_i) = f(a_(i-1)) F(q a_(i-1)) (1 - a_(i-1)) / (lambda + F(q a_i) (1 - a_i))
+
+The rate at popularity 0 is no point of the curve: it is the mean over the places where pages stand that nobody knows.
+Mixed surfing (5.9) is printed without v: ``V = (1 - x) F(P) + x v ((1 - c) P / sum P + c / n)``.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.attention import visibility, visibility_sum
+from vedette.lab.worlds.community import BEST, Community
+from vedette.policy import Floats
+
+__all__ = ["Model", "Visits", "awareness", "solved"]
+
+TELEPORT = 0.15
+ROUNDS = 400
+STEP = 0.3  # of the way: whole ones swing between a community that finds pages and one that does not
+CLOSE = 1e-5
+ALONE = 100  # so many of the best pages are kept one by one; the rest is grouped by quality
+GROUPS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Visits:
+    """F: the visits a day of a page by its popularity. Quadratic in logarithms, with a number of its own at 0."""
+
+    at_zero: float
+    curve: Floats
+
+    def __call__(self, popularity: Floats) -> Floats:
+        """Visits a day."""
+        known = popularity > 0
+        logs = np.log(np.where(known, popularity, 1.0))
+        return np.where(known, np.exp(np.polyval(self.curve, logs)), self.at_zero)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A solved community: pages grouped by quality, and for each group the law of awareness and the rates of visits."""
+
+    community: Community
+    quality: Floats
+    count: Floats
+    visits: Visits
+    law: Floats
+    rates: Floats
+    rounds: int
+
+    @property
+    def checked(self) -> float:
+        """All visits that the model hands out, as a share of those there are; 1 if rank were no mean but a place."""
+        return float(self.count @ (self.law * self.rates).sum(axis=1)) / self.community.views_per_day
+
+    @property
+    def qpc(self) -> float:
+        """Quality per click."""
+        clicks = self.count * (self.law * self.rates).sum(axis=1)
+        return float(clicks @ self.quality / clicks.sum())
+
+    def tbp_days(self, group: int = 0) -> float:
+        """The expected time until more than 99 % know a page that does not die: the sum of the times between births."""
+        return float(np.sum(1.0 / self._risings(group)))
+
+    def tbp_within_life(self, rng: np.random.Generator, group: int = 0, draws: int = 4000) -> float:
+        """The same where who takes longer than an expected life counts with that."""
+        risings = self._risings(group)
+        times = (rng.standard_exponential((draws, len(risings))) / risings).sum(axis=1)
+        return float(np.minimum(times, self.community.life_days).mean())
+
+    def _risings(self, group: int) -> Floats:
+        """The rates from each awareness to the next, up to the first above 99 %."""
+        people = self.community.people
+        steps = np.arange(int(0.99 * people) + 1)
+        return np.asarray(self.rates[group, steps] * (1 - steps / people))
+
+
+def awareness(rates: Floats, dying: float) -> Floats:
+    """Theorem 2, corrected: the law of awareness where a page is visited at ``rates`` (by how many know it) and dies.
+
+    >>> awareness(np.array([[2.0, 2.0, 2.0]]), dying=1.0).round(4).tolist()
+    [[0.3333, 0.3333, 0.3333]]
+    """
+    people = rates.shape[-1] - 1
+    rising = rates * (1 - np.arange(people + 1) / people)
+    first = dying / (dying + rising[..., :1])
+    steps = rising[..., :-1] / (dying + rising[..., 1:])
+    return np.concatenate([first, first * np.cumprod(steps, axis=-1)], axis=-1)
+
+
+def solved(community: Community, degree: float = 0.0, first: int = 1) -> Model:
+    """The fixed point under selective promotion; a degree of 0 is nonrandomised ranking."""
+    quality, count = _grouped(community)
+    popularity = quality[:, None] * np.arange(community.people + 1) / community.people
+    visits = Visits(community.views_per_day / community.pages, np.array([0.0, 0.0, _log_mean(community)]))
+    dying = 1 / community.life_days
+    law = awareness(np.full(popularity.shape, community.views_per_day / community.pages), dying)
+    rounds = 0
+    for rounds in range(1, ROUNDS + 1):  # noqa: B007 - how many it took is told
+        before, law = law, awareness(_mixed(community, visits, popularity, count, law), dying)
+        found = _visits(community, popularity, count, law, degree, first)
+        moved = float(np.max(np.abs(found.curve - visits.curve))) + abs(np.log(found.at_zero / visits.at_zero))
+        visits = Visits(
+            visits.at_zero * (found.at_zero / visits.at_zero) ** STEP,
+            visits.curve + STEP * (found.curve - visits.curve),
+        )
+        if moved + float(np.max(np.abs(law - before))) < CLOSE:
+            break
+    rates = _mixed(community, visits, popularity, count, law)
+    return Model(community, quality, count, visits, awareness(rates, dying), rates, rounds)
+
+
+def _log_mean(community: Community) -> float:
+    return float(np.log(community.views_per_day / community.pages))
+
+
+def _grouped(community: Community) -> tuple[Floats, Floats]:
+    """The best pages one by one, the others in groups of like quality."""
+    ranks = np.arange(1, community.pages + 1, dtype=np.float64)
+    quality = BEST * ranks**-community.exponent
+    edges = np.geomspace(ALONE, community.pages, GROUPS + 1)[:-1] if community.pages > ALONE else np.zeros(0)
+    begins = np.unique(np.append(np.arange(min(ALONE, community.pages)), edges.astype(np.int64)))
+    count = np.diff(np.append(begins, community.pages)).astype(np.float64)
+    return np.add.reduceat(quality, begins) / count, count
+
+
+def _mixed(community: Community, visits: Visits, popularity: Floats, count: Floats, law: Floats) -> Floats:
+    """Visits by search and by surfing."""
+    searched = visits(popularity)
+    if not community.surfing:
+        return searched
+    by_links = popularity / max(float(count @ (law * popularity).sum(axis=1)), 1e-12)
+    surfed = community.views_per_day * ((1 - TELEPORT) * by_links + TELEPORT / community.pages)
+    return np.asarray((1 - community.surfing) * searched + community.surfing * surfed)
+
+
+def _visits(community: Community, popularity: Floats, count: Floats, law: Floats, degree: float, first: int) -> Visits:
+    """F by the expected ranks (eq. 5.6 and the one after it), fitted by a quadratic in logarithms."""
+    scale = community.views_per_day / float(visibility_sum(np.array([1]), np.array([community.pages]))[0])
+    unknown = max(float(count @ law[:, 0]), 1e-9)
+    points = np.geomspace(popularity[popularity > 0].min(), BEST, 80)
+    rank = 1 + _surpassing(popularity, count[:, None] * law, points)
+    if degree:
+        moved = np.minimum(degree * (rank - first + 1) / max(1 - degree, 1e-9), unknown)
+        rank = np.where(rank < first, rank, rank + moved)
+    # The ends count most: there are the best page, and those that just became known.
+    weight = np.ones(len(points))
+    weight[[0, -1]] = 10.0
+    curve = np.polyfit(np.log(points), np.log(scale * visibility(rank)), 2, w=weight)
+    return Visits(scale * _at_zero(community, unknown, degree, first), curve)
+
+
+def _surpassing(popularity: Floats, pages: Floats, points: Floats) -> Floats:
+    """How many pages are expected to be more popular than each point."""
+    order = np.argsort(popularity, axis=None, kind="stable")
+    above = np.append(np.cumsum(pages.ravel()[order][::-1])[::-1], 0.0)
+    return np.asarray(above[np.searchsorted(popularity.ravel()[order], points, side="right")])
+
+
+def _at_zero(community: Community, unknown: float, degree: float, first: int) -> float:
+    """The mean visibility of a page that nobody knows: of the pool, or of the end of the list."""
+    pages = community.pages
+    if not degree:
+        return float(visibility_sum(np.array([max(pages - unknown + 1, 1.0)]), np.array([pages]))[0]) / unknown
+    # The coin gives a share of the places from the first on to the pool, until it is used up.
+    last = min(first + unknown / degree, pages)
+    promoted = degree * float(visibility_sum(np.array([first]), np.array([last]))[0])
+    return promoted / unknown

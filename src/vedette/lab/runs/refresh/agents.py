@@ -1,0 +1,124 @@
+"""A refresh policy with what it remembers, as a run of the lab drives it: arrays, of which a batch gets its rows."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vedette.engine.scheduling.starting_price import starting_price
+from vedette.lab.worlds.history import History
+from vedette.policy import Due, Floats, Ints, rng_for
+from vedette.refresh.known_pages import Bools, Known, Memory
+from vedette.refresh.sections import groups_of
+
+__all__ = ["Mind", "RefreshPolicy", "Told", "again"]
+
+# The state of a policy is its own affair: an array with an element per page, a ``Memory``, or anything else.
+RefreshPolicy = Due[None, Any, Known, Known]
+NO_GROUPS: Ints = np.zeros(0, np.int64)
+
+
+class Told(NamedTuple):
+    """What a policy is told of some pages: when each was fetched last, and what that found.
+
+    ``before_s`` is when the fetch before was; ``more`` are other columns of ``Known`` by name.
+    """
+
+    last_fetch_s: Floats
+    changed: Bools
+    gone: Bools
+    first: bool = False
+    before_s: Floats | None = None
+    more: Mapping[str, Floats] = MappingProxyType({})
+
+
+def again(
+    policy: RefreshPolicy,
+    state: Any,  # noqa: ANN401 - see above
+    batch: Known,
+    now_s: float,
+    rng: np.random.Generator,
+    price: float = 0.0,
+) -> tuple[Any, Floats]:
+    """What a policy remembers after these fetches, and when it wants each page again."""
+    after = policy.observe(state, batch, now_s)
+    return after, policy.due(after, batch, now_s, price, rng)
+
+
+class _Made(NamedTuple):
+    """What is remembered of some pages, the pages themselves, and the numbers of their groups."""
+
+    state: Any
+    batch: Known
+    groups: Ints = NO_GROUPS
+
+
+class Mind:
+    """Of an array or a ``Memory`` only the rows of the pages in question are handed over."""
+
+    def __init__(self, policy: RefreshPolicy, history: History, seed: int) -> None:
+        self._policy, self._seed = policy, seed
+        self.priced = bool(getattr(policy, "priced", False))
+        self._state = policy.start(None)
+        self._groups = groups_of(history.urls) if isinstance(self._state, Memory) else None
+        if isinstance(self._state, Memory):
+            assert self._groups is not None
+            groups = np.zeros((len(self._groups.names), self._state.groups.shape[1]))
+            groups[: len(self._state.groups)] = self._state.groups
+            self._state = Memory(np.zeros((history.pages, self._state.pages.shape[1])), groups)
+        elif isinstance(self._state, np.ndarray):
+            self._state = np.zeros((history.pages, *self._state.shape[1:]), self._state.dtype)
+
+    def learned(self, pages: Ints, told: Told, now_s: float, price: float) -> Floats:
+        """When these pages are due again after what their fetches found."""
+        made, rng = self._made(pages, told), rng_for(self._seed, f"refresh/{now_s}/{told.first}")
+        after, due_s = again(self._policy, made.state, made.batch, now_s, rng, price)
+        self._keep(pages, made.groups, after)
+        return due_s
+
+    def due(self, pages: Ints, told: Told, now_s: float, price: float) -> Floats:
+        """When these pages are due as it stands."""
+        made, rng = self._made(pages, told), rng_for(self._seed, f"refresh/{now_s}/again")
+        return self._policy.due(made.state, made.batch, now_s, price, rng)
+
+    def worth(self, pages: Ints, told: Told, now_s: float) -> Floats | None:
+        """What fetches of these pages are worth now; None where the policy does not say."""
+        value = getattr(self._policy, "value", None)
+        if value is None:
+            return None
+        made = self._made(pages, told)
+        worth: Floats = value(made.state, made.batch, now_s)
+        return worth
+
+    def price_for(self, pages: Ints, told: Told, now_s: float, wait_s: float) -> float:
+        """The price at which half of these pages wait so long; 1 where the price makes no difference yet."""
+        return starting_price(lambda price: self.due(pages, told, now_s, price) - told.last_fetch_s, wait_s)
+
+    def _made(self, pages: Ints, told: Told) -> _Made:
+        if isinstance(self._state, Memory):
+            assert self._groups is not None
+            section, site = self._groups.section[pages], self._groups.site[pages]
+            groups, places = np.unique(np.concatenate([[0], section, site]), return_inverse=True)
+            own = dict(zip(("section", "site"), np.split(places[1:].astype(np.int64), 2), strict=True))
+            rows = Memory(self._state.pages[pages], self._state.groups[groups])
+            return _Made(rows, _known(np.arange(len(pages)), told, own), groups)
+        if isinstance(self._state, np.ndarray):
+            return _Made(self._state[pages], _known(np.arange(len(pages)), told))
+        return _Made(self._state, _known(pages, told))
+
+    def _keep(self, pages: Ints, groups: Ints, after: Any) -> None:  # noqa: ANN401 - see above
+        if isinstance(self._state, Memory):
+            self._state.pages[pages], self._state.groups[groups] = after.pages, after.groups
+        elif isinstance(self._state, np.ndarray):
+            self._state[pages] = after
+        else:
+            self._state = after
+
+
+def _known(place: Ints, told: Told, more: Mapping[str, Ints] = MappingProxyType({})) -> Known:
+    columns: dict[str, Any] = {"gone": told.gone, **told.more, **more}
+    if told.before_s is not None:
+        columns["before_s"] = told.before_s
+    first = np.full(len(place), told.first)
+    return Known(place, told.last_fetch_s, told.changed, first, np.full(len(place), np.nan), **columns)

@@ -1,0 +1,163 @@
+"""What fetches bring to search quality while a world is refreshed: Delta-Q_A of each, and how often pages are viewed.
+
+Both are what a crawler could measure: they come from its own copies and from the queries that people ask, and nothing
+is read of a page but what was fetched of it. ``quality_change.delta_q_a`` says what one fetch brings, and works all
+scores out again for it. Here the rank of every copy in every list is kept. A fetch moves its page in some lists, and
+those between its old rank and its new one by one: only lists that have the page are looked at, once, in numpy.
+
+With the page at rank r1 before and r2 after, infinity where it is not listed, a query with frequency f brings
+
+    f [ (I(r2) - I(r1)) s2 + sum over those that it passes of (I(rank after) - I(rank before)) score ]
+
+more, which is the closed form with exact ranks.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.attention import visibility
+from vedette.lab.quality.corpus import ranges
+from vedette.lab.quality.workload_part import Workload, result_lists
+from vedette.lab.worlds.history import Bools, History
+from vedette.policy import Floats, Ints
+
+__all__ = ["Gains"]
+
+BEHIND = 1 << 40  # a rank that no list has
+
+
+class _Lists(NamedTuple):
+    """The slots of some lists, one list after the other, and for each the number of its list."""
+
+    slot: Ints
+    row: Ints
+
+
+class Gains:
+    """Follows the copies of a run; ties are broken older first.
+
+    ``met`` is told of first copies, which bring nothing that is counted; ``took`` of those that replace others.
+    """
+
+    def __init__(self, history: History, workload: Workload) -> None:
+        self._workload = workload
+        self._pages = history.pages
+        self._copy = np.full(history.pages, -1, np.int64)
+        self._score = np.zeros(len(workload.slot_page))
+        # 0 where a slot is not listed; of lists that are marked as stale it means nothing.
+        self._rank = np.zeros(len(workload.slot_page), np.int64)
+        self._stale = np.zeros(workload.queries, bool)
+        self._views: Floats | None = None
+
+    def met(self, pages: Ints, versions: Ints) -> None:
+        """These pages have these copies from now on, below 0 none; what that brings is not asked."""
+        workload = self._workload
+        old, new = self._matches(self._copy[pages]), self._matches(versions)
+        self._score[workload.match_slot[old]] = 0.0
+        self._score[workload.match_slot[new]] = workload.match_score[new]
+        self._stale[workload.slot_query[workload.match_slot[np.append(old, new)]]] = True
+        self._copy[pages], self._views = versions, None
+
+    def took(self, pages: Ints, before: Ints, after: Ints) -> Floats:
+        """What each of these fetches brought, one after the other: a copy is replaced when the next one is judged.
+
+        ``before`` and ``after`` are versions, below 0 for none: a page that died is taken out of all lists.
+        """
+        other = self._copy[pages] != before
+        self.met(pages[other], before[other])
+        gains = np.zeros(len(pages))
+        for row in np.flatnonzero(before != after).tolist():
+            gains[row] = self._replaced(int(pages[row]), int(after[row]))
+        return gains
+
+    def views(self) -> Floats:
+        """How often each page is viewed, as a share of all results that are: sum_q f_q I(rank)."""
+        if self._views is None:
+            self._settle(np.flatnonzero(self._stale))
+            listed = np.flatnonzero(self._rank)
+            seen = visibility(self._rank[listed]) * self._workload.frequency[self._workload.slot_query[listed]]
+            views = np.bincount(self._workload.slot_page[listed], seen, self._pages).astype(np.float64)
+            self._views = views / max(float(views.sum()), np.finfo(np.float64).tiny)
+        return self._views.copy()
+
+    def _matches(self, versions: Ints) -> Ints:
+        held = versions[versions >= 0]
+        return ranges(self._workload.match_start[held], self._workload.match_start[held + 1])
+
+    def _settle(self, queries: Ints) -> None:
+        """Work out the ranks of whole lists."""
+        workload = self._workload
+        self._rank[ranges(workload.slot_start[queries], workload.slot_start[queries + 1])] = 0
+        lists = result_lists(workload, self._score, queries)
+        self._rank[lists.slot] = lists.rank
+        self._stale[queries] = False
+
+    def _replaced(self, page: int, version: int) -> float:
+        """What one new copy brings, and the ranks after it."""
+        slots, scores = self._moving(page, version)
+        self._copy[page] = version
+        if not len(slots):
+            return 0.0
+        queries = self._workload.slot_query[slots]
+        self._settle(np.unique(queries[self._stale[queries]]))
+        total = float((self._workload.frequency[queries] * self._moved(slots, scores)).sum())
+        self._views = None
+        return total
+
+    def _moving(self, page: int, version: int) -> tuple[Ints, Floats]:
+        """The slots of a page whose score is another in this version, ascending, and these scores."""
+        workload = self._workload
+        old, new = self._matches(self._copy[[page]]), self._matches(np.array([version]))
+        slots = np.union1d(workload.match_slot[old], workload.match_slot[new])
+        scores = np.zeros(len(slots))
+        scores[np.searchsorted(slots, workload.match_slot[new])] = workload.match_score[new]
+        moving = scores != self._score[slots]
+        return slots[moving], scores[moving]
+
+    def _moved(self, slots: Ints, scores: Floats) -> Floats:
+        """What each list brings more when its slot has this score, which it has afterwards; each list has one slot."""
+        lists = self._lists(slots)
+        r1 = self._rank[slots]
+        r2 = self._ranks_at(lists, slots, scores)
+        passed = self._passed(lists, slots, r1, r2)
+        by = np.where(_up(r1, r2), 1, -1)[passed.row]
+        rank = self._rank[passed.slot]
+        pushed = (visibility(rank + by) - visibility(rank)) * self._score[passed.slot]
+        self._rank[passed.slot] = rank + by
+        self._rank[slots], self._score[slots] = r2, scores
+        own = (_seen(r2) - _seen(r1)) * scores
+        return own + np.bincount(passed.row, pushed, len(slots))
+
+    def _lists(self, slots: Ints) -> _Lists:
+        queries = self._workload.slot_query[slots]
+        starts, ends = self._workload.slot_start[queries], self._workload.slot_start[queries + 1]
+        return _Lists(ranges(starts, ends), np.repeat(np.arange(len(slots)), ends - starts))
+
+    def _ranks_at(self, lists: _Lists, slots: Ints, scores: Floats) -> Ints:
+        """The rank that a score would have in each list, the slot's own old score left out; 0 where it is none."""
+        theirs, mine = self._score[lists.slot], scores[lists.row]
+        ahead = (theirs > mine) | ((theirs == mine) & (lists.slot < slots[lists.row]))
+        ahead &= lists.slot != slots[lists.row]
+        counted = np.bincount(lists.row[ahead], minlength=len(slots))
+        return np.where(scores > 0, counted + 1, 0)
+
+    def _passed(self, lists: _Lists, slots: Ints, r1: Ints, r2: Ints) -> _Lists:
+        """Those in each list whose rank lies between both of its slot."""
+        first, last = np.where(r1 > 0, r1, BEHIND), np.where(r2 > 0, r2, BEHIND)
+        # A slot that rises to r2 pushes down those from r2 on; one that falls to r2 lets those up to r2 rise.
+        up = _up(r1, r2)
+        low, high = np.where(up, last, first + 1), np.where(up, first - 1, last)
+        rank = self._rank[lists.slot]
+        inside = (rank >= low[lists.row]) & (rank <= high[lists.row]) & (lists.slot != slots[lists.row])
+        return _Lists(lists.slot[inside], lists.row[inside])
+
+
+def _up(r1: Ints, r2: Ints) -> Bools:
+    """Whether a move is one to the front, where rank 0 is behind all."""
+    up: Bools = (r2 > 0) & ((r1 == 0) | (r2 < r1))
+    return up
+
+
+def _seen(rank: Ints) -> Floats:
+    return np.where(rank > 0, visibility(np.maximum(rank, 1)), 0.0)

@@ -1,0 +1,148 @@
+"""A web seen once a week, by those of its pages that are there all the time: how Pandey08 (4.7) looks at refreshing.
+
+What lies between two looks is not seen. So the web is a history of its own, whose versions begin with the week in which
+they are first seen; ``version`` says which one each page has in each week. ``links`` are the links to each page in the
+first week, from all pages of the web, also such as are not there all the time.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.errors import UsageError
+from vedette.lab.quality.scoring import in_links
+from vedette.lab.quality.shingle_shares import ShingleShares
+from vedette.lab.quality.workload_part import Workload
+from vedette.lab.runs.refresh.gains import Gains
+from vedette.lab.worlds.history import PAGE, Bools, History, Texts
+from vedette.policy import Floats, Ints
+
+__all__ = ["WEEK_S", "Fits", "Weekly", "busiest_s", "by_links", "fits_of", "weekly_web"]
+
+WEEK_S = 7 * 86_400.0
+WEEKS = 48  # as in the thesis
+APART = 12  # weeks between the begins of spans that are tried
+
+
+class Weekly(NamedTuple):
+    """The web of the pages that stay; ``version[week, page]`` counts from week 0, in which all copies are current."""
+
+    web: History
+    version: Ints
+    links: Ints
+
+    @property
+    def weeks(self) -> int:
+        """How many weeks there are to refresh in."""
+        return len(self.version) - 1
+
+    @property
+    def pages(self) -> int:
+        """How many pages stay."""
+        return int(self.version.shape[1])
+
+    @property
+    def changed(self) -> Bools:
+        """Whether a page says something else in a week than in the week before; row 0 is week 1."""
+        digest = self.web.digest[self.version]
+        changed: Bools = digest[1:] != digest[:-1]
+        return changed
+
+
+class Fits(NamedTuple):
+    """What is known of each page in hindsight, in columns; rows are weeks from week 1 on.
+
+    ``share`` is the part of the text that a week's change replaced (0 where there was none), ``gain`` what fetching
+    the page in that week, after one in the week before, brings to search; ``views`` is the mean over all weeks.
+    """
+
+    share: Floats
+    gain: Floats
+    views: Floats
+
+
+def busiest_s(history: History) -> tuple[float, float]:
+    """The 48 weeks in which pages that stay change most, waves apart; of a shorter history all of it."""
+    last_s = history.end_s - WEEKS * WEEK_S
+    if last_s <= history.begin_s:
+        return history.begin_s, history.end_s
+    begins_s = np.arange(history.begin_s, last_s + 1, APART * WEEK_S)
+    most = int(np.argmax([_changes(history, begin_s, begin_s + WEEKS * WEEK_S) for begin_s in begins_s]))
+    return float(begins_s[most]), float(begins_s[most]) + WEEKS * WEEK_S
+
+
+def _changes(history: History, begin_s: float, end_s: float) -> int:
+    stays = (history.born_s <= begin_s) & (history.died_s > end_s)
+    at_s = history.version_at_s
+    return int((stays[history.version_page] & ~history.wave & (at_s > begin_s) & (at_s <= end_s)).sum())
+
+
+def weekly_web(history: History, begin_s: float, end_s: float) -> Weekly:
+    """The pages that are there in every week of a span."""
+    times_s = np.arange(begin_s, end_s + 1, WEEK_S)
+    every = np.arange(history.pages)
+    seen = np.stack([history.version_at(every, at_s) for at_s in times_s])
+    stays = np.flatnonzero((seen >= 0).all(axis=0) & (history.kind == PAGE))
+    if len(times_s) < 3 or not len(stays):
+        raise UsageError(
+            f"{history.name}: no page is there in each of {len(times_s)} weeks; write another --from, --to"
+        )
+    # Versions are numbered by page, then by time, and so are those that are left.
+    versions, place = np.unique(seen[:, stays], return_inverse=True)
+    version = place.reshape(len(times_s), len(stays))
+    first_week = np.full(len(versions), len(times_s))
+    np.minimum.at(first_week, version, np.arange(len(times_s))[:, None])
+    links = in_links(history, seen[0])[stays]
+    return Weekly(_web(history, stays, versions, times_s[first_week]), version, links)
+
+
+def _web(history: History, stays: Ints, versions: Ints, at_s: Floats) -> History:
+    count = len(stays)
+    return replace(
+        history,
+        begin_s=float(at_s.min()),
+        urls=[history.urls[page] for page in stays.tolist()],
+        site=history.site[stays],
+        kind=history.kind[stays],
+        born_s=np.full(count, at_s.min()),
+        died_s=np.full(count, np.inf),
+        moved_to=np.full(count, -1, np.int64),
+        version_page=np.searchsorted(stays, history.version_page[versions]),
+        version_at_s=at_s,
+        **{name: getattr(history, name)[versions] for name in ("digest", "words", "wave")},
+        link_start=np.zeros(len(versions) + 1, np.int64),
+        link_to=np.zeros(0, np.int64),
+        texts=_Picked(history.texts, versions),
+    )
+
+
+class _Picked(Texts):
+    """The texts of some versions, numbered anew."""
+
+    def __init__(self, texts: Texts, versions: Ints) -> None:
+        self._texts, self._versions = texts, versions
+
+    def text(self, version: int) -> str:
+        return self._texts.text(int(self._versions[version]))
+
+
+def by_links(workload: Workload, links: Ints) -> Workload:
+    """The same queries and matches, scored by links to the page and one more (``scoring.InLinks``)."""
+    return replace(workload, match_score=links[workload.slot_page[workload.match_slot]].astype(np.float64) + 1)
+
+
+def fits_of(weekly: Weekly, workload: Workload, shares: ShingleShares) -> Fits:
+    """What the whole span shows, if every page is fetched every week."""
+    gains = Gains(weekly.web, workload)
+    every = np.arange(weekly.pages)
+    gains.met(every, weekly.version[0])
+    share, gain = np.zeros((weekly.weeks, weekly.pages)), np.zeros((weekly.weeks, weekly.pages))
+    views = np.zeros(weekly.pages)
+    for week, changed in enumerate(weekly.changed):
+        pages = every[changed]
+        before, after = weekly.version[week, pages], weekly.version[week + 1, pages]
+        share[week, pages] = shares.between(before, after)
+        gain[week, pages] = gains.took(pages, before, after)
+        views += gains.views() / weekly.weeks
+    return Fits(share, gain, views)

@@ -1,0 +1,129 @@
+"""Recordings of front pages on disk: read with every check that an experiment relies on, and written.
+
+A file is a numpy archive (.npz) of ``times`` (unix seconds), ``source``, ``target``, ``start``, ``stop`` (a row for
+each time that a source showed a target; snapshot numbers, stop exclusive), ``observed`` (rows of snapshot, source and
+links seen; 0 or no row at all: that scrape failed), ``source_host`` and ``source_name``.
+"""
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.errors import UsageError
+from vedette.lab.worlds.frontpages.arrays import Frontpages
+from vedette.policy import Ints
+
+__all__ = ["load_frontpages", "save_frontpages"]
+
+_NUMBERS = ("times", "source", "target", "start", "stop")
+_NAMES = ("source_host", "source_name")
+_EXPECTED = ", ".join((*_NUMBERS, "observed", *_NAMES))
+
+
+def load_frontpages(path: Path, name: str) -> Frontpages:
+    """The recording in a file, by a name; a file that is not one is refused with what was expected."""
+    try:
+        return _checked(_arrays(path), name)
+    except _WrongError as wrong:
+        raise UsageError(
+            f"{path.name} is no recording of front pages: {wrong} (expected: an .npz file with {_EXPECTED})"
+        ) from None
+
+
+def save_frontpages(world: Frontpages, path: Path) -> None:
+    """Write a recording so that ``load_frontpages`` reads the same world."""
+    snapshot, source = np.nonzero(world.ok)
+    seen = _links_seen(world.source, world.start, world.stop, world.ok.shape)[snapshot, source]
+    hosts = [world.host_names[each] for each in world.host]
+    columns = {each: getattr(world, each).astype(np.int32) for each in _NUMBERS[1:]}
+    with path.open("wb") as file:
+        np.savez_compressed(
+            file,
+            times=world.times,
+            observed=np.column_stack([snapshot, source, seen]).astype(np.int32),
+            source_host=np.array(hosts, dtype=np.str_),
+            source_name=np.array(world.source_names, dtype=np.str_),
+            **columns,
+        )
+
+
+class _WrongError(Exception):
+    """What is wrong with a file, in words."""
+
+
+def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {each: archive[each] for each in archive.files}
+    except FileNotFoundError:
+        raise _WrongError("there is no such file") from None
+    except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+        raise _WrongError("it cannot be read") from error
+
+
+def _checked(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> Frontpages:
+    times, source, target, start, stop = (_integers(arrays, each, 1) for each in _NUMBERS)
+    observed = _integers(arrays, "observed", 2)
+    host_of, names = (_strings(arrays, each) for each in _NAMES)
+    _require(len(names) == len(host_of), "source_host and source_name differ in length")
+    _require(len(times) > 0 and bool(np.all(np.diff(times) > 0)), "times do not increase")
+    _check_rows(source, target, start, stop, (len(times), len(names)))
+    ok = _answered(observed, _links_seen(source, start, stop, (len(times), len(names))))
+    hosts = tuple(dict.fromkeys(host_of))
+    host = np.array([hosts.index(each) for each in host_of], np.int64)
+    targets = int(target.max(initial=-1)) + 1
+    return Frontpages(name, times, source, target, start, stop, ok, host, names, hosts, targets)
+
+
+def _check_rows(source: Ints, target: Ints, start: Ints, stop: Ints, shape: tuple[int, int]) -> None:
+    snapshots, sources = shape
+    _require(len({len(each) for each in (source, target, start, stop)}) == 1, "rows differ in length")
+    _require(bool(np.all((source >= 0) & (source < sources))), "a row names a source that is not there")
+    # Every target has a row, so there are no more of them: a file cannot ask for more memory than it brings.
+    _require(bool(np.all((target >= 0) & (target < len(target)))), "targets are not numbered from 0 without gaps")
+    _require(bool(np.all((start >= 0) & (start < stop) & (stop <= snapshots))), "a row ends before it starts")
+    order = np.lexsort((start, target, source))
+    same = (np.diff(source[order]) == 0) & (np.diff(target[order]) == 0)
+    _require(not np.any(same & (start[order][1:] < stop[order][:-1])), "a source shows a target twice at a time")
+
+
+def _answered(observed: Ints, seen: Ints) -> npt.NDArray[np.bool_]:
+    """Which scrapes brought a page, as far as the counts of links bear it out."""
+    _require(observed.shape[1] == 3, "observed has not three columns")
+    _require(bool(np.all((observed[:, :2] >= 0) & (observed[:, :2] < seen.shape))), "observed names what is not there")
+    said = np.full(seen.shape, -1, np.int64)
+    said[observed[:, 0], observed[:, 1]] = observed[:, 2]
+    _require(int(np.count_nonzero(said >= 0)) == len(observed), "observed says something twice, or less than 0")
+    ok: npt.NDArray[np.bool_] = said > 0
+    _require(bool(np.all(said[ok] == seen[ok])), "observed counts other links than the rows have")
+    return ok
+
+
+def _links_seen(source: Ints, start: Ints, stop: Ints, shape: tuple[int, ...]) -> Ints:
+    """How many targets each source shows at each snapshot."""
+    steps = np.zeros((shape[0] + 1, shape[1]), np.int64)
+    np.add.at(steps, (start, source), 1)
+    np.subtract.at(steps, (stop, source), 1)
+    return np.cumsum(steps, axis=0)[:-1]
+
+
+def _integers(arrays: Mapping[str, npt.NDArray[Any]], name: str, dimensions: int) -> Ints:
+    _require(name in arrays, f"{name} is missing")
+    column = arrays[name]
+    _require(column.dtype.kind in "iu" and column.ndim == dimensions, f"{name} has another shape or type")
+    return column.astype(np.int64)
+
+
+def _strings(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> tuple[str, ...]:
+    _require(name in arrays, f"{name} is missing")
+    _require(arrays[name].dtype.kind == "U" and arrays[name].ndim == 1, f"{name} has another shape or type")
+    return tuple(arrays[name].tolist())
+
+
+def _require(fits: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence where it is called
+    if not fits:
+        raise _WrongError(otherwise)

@@ -1,0 +1,215 @@
+"""Makes a file of front pages out of a clone of the public recording (defgsus/frontpage-archive-2 and its like).
+
+The recording is a git repository to which a program committed about every hour. Each source is a file
+``docs/snapshots/HOST/NAME.json`` that holds what it last looked like: a ``timestamp``, the ``response`` with its
+``status``, and ``articles``, each with a ``url``. A commit that touches any of them is a snapshot. A file that a
+commit leaves as it was has not been scraped then; one without articles, or that cannot be read, is a failed scrape.
+
+Sources are numbered by when they come, and then by name; targets by when they are first seen.
+"""
+
+import sys
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from vedette.errors import UsageError
+from vedette.lab.worlds.frontpages.arrays import Frontpages
+from vedette.lab.worlds.frontpages.files import save_frontpages
+from vedette.lab.worlds.frontpages.frontpage_scrapes import MANY, MARK, read_scrapes
+from vedette.lab.worlds.git.place import open_tip, read_place
+from vedette.lab.worlds.git.walk import believed
+
+if TYPE_CHECKING:
+    import pygit2
+
+__all__ = ["Recorded", "import_frontpages"]
+
+_FOLDER = "docs/snapshots"
+Progress = Callable[[int, int], None]
+
+
+class Recorded(NamedTuple):
+    """What was imported, in numbers: ``rows`` are times that a source showed a target.
+
+    ``failed`` counts scrapes that brought nothing, ``missing`` the objects that the repository lacked.
+    """
+
+    snapshots: int
+    sources: int
+    targets: int
+    rows: int
+    failed: int
+    missing: int
+    size_bytes: int
+
+
+class _Snapshot(NamedTuple):
+    """The sources that a commit touched, and the blobs that they became."""
+
+    time_s: int
+    sources: tuple[str, ...]
+    blobs: tuple[bytes, ...]
+
+
+def import_frontpages(
+    clone: str | Path, out: Path, progress: Progress = lambda _done, _all: None, *, many: int = MANY
+) -> Recorded:
+    """Read the history of ``PATH[#branch]``, bare or not, into the file ``out``.
+
+    ``progress`` is told how many snapshots of how many are read. From ``many`` scrapes on, several processes read.
+    """
+    if not out.parent.is_dir() or out.is_dir():
+        raise UsageError(f"{out}: name a file in a folder that is there")
+    place = read_place(str(clone))
+    tip = open_tip(place)
+    snapshots, missing = _snapshots(tip.repository, tip.commit)
+    if not snapshots:
+        raise UsageError(f"{place.path} has no {_FOLDER}/HOST/NAME.json in its history; name a clone of the recording")
+    tape = _Tape(missing=missing)
+    with closing(read_scrapes(tip.repository, [each.blobs for each in snapshots], many)) as scrapes:
+        for snapshot, links in zip(snapshots, scrapes, strict=True):
+            tape.record(dict(zip(snapshot.sources, links, strict=True)))
+            progress(len(tape.counts), len(snapshots))
+    return _saved(tape, tape.world(_rising([each.time_s for each in snapshots])), out)
+
+
+def _saved(tape: "_Tape", world: Frontpages, out: Path) -> Recorded:
+    aside = out.with_name(f"{out.name}.new")
+    save_frontpages(world, aside)
+    aside.replace(out)
+    failed = sum(tape.counts) - int(np.count_nonzero(world.ok))
+    size_bytes = out.stat().st_size
+    return Recorded(world.snapshots, world.sources, world.targets, len(world.target), failed, tape.missing, size_bytes)
+
+
+def _snapshots(repository: "pygit2.Repository", last: "pygit2.Commit") -> tuple[list[_Snapshot], int]:
+    """Every commit of the main line that touches a source, oldest first, and how many objects were not there."""
+    commits, missing = _main_line(repository, last)
+    known: dict[str, bytes] = {}
+    found = []
+    for commit in commits:
+        try:
+            there = dict(_files(commit))
+        except (KeyError, OSError, ValueError):
+            missing += 1
+            continue
+        fresh = {name: blob for name, blob in there.items() if known.get(name) != blob}
+        known |= fresh
+        if fresh:
+            found.append(_Snapshot(commit.commit_time, tuple(fresh), tuple(fresh.values())))
+    return found, missing
+
+
+def _main_line(repository: "pygit2.Repository", last: "pygit2.Commit") -> tuple[list["pygit2.Commit"], int]:
+    """The commits, oldest first, and whether (1) the past breaks off. What was merged in is in the merge."""
+    import pygit2
+
+    line = [last]
+    while line[-1].parent_ids:
+        parent: object = repository.get(line[-1].parent_ids[0])
+        if not isinstance(parent, pygit2.Commit):
+            return line[::-1], 1
+        line.append(parent)
+    return line[::-1], 0
+
+
+def _files(commit: "pygit2.Commit") -> Iterator[tuple[str, bytes]]:
+    """The name of each source, and the blob that says what it looked like; no blob is read."""
+    import pygit2
+
+    if _FOLDER not in commit.tree:
+        return
+    hosts = commit.tree[_FOLDER]
+    for host in hosts if isinstance(hosts, pygit2.Tree) else ():
+        for file in host if isinstance(host, pygit2.Tree) else ():
+            if file.type_str == "blob" and str(file.name).endswith(".json"):
+                # The same few names come with every commit, and are kept once.
+                yield sys.intern(f"{host.name}/{str(file.name).removesuffix('.json')}"), file.id.raw
+
+
+def _rising(times: Sequence[int]) -> list[int]:
+    """Times of snapshots. Clocks of those who commit go back at times; snapshots do not.
+
+    >>> _rising([100, 200, 200, 9000, 300])
+    [100, 200, 201, 202, 300]
+    """
+    found: list[int] = []
+    for time_s in believed(times):
+        found.append(max(int(time_s), found[-1] + 1) if found else int(time_s))
+    return found
+
+
+@dataclass(slots=True)
+class _Tape:
+    """What was recorded so far; ``open`` has the links that each source shows now, and since which snapshot.
+
+    ``last`` is what each source's last good scrape brought: most bring the same again. ``counts`` has how many sources
+    were scraped at each snapshot, ``rows`` four numbers a row: a year has two million.
+    """
+
+    missing: int = 0
+    counts: list[int] = field(default_factory=list)
+    sources: dict[str, int] = field(default_factory=dict)
+    targets: dict[int, int] = field(default_factory=dict)
+    open: list[dict[int, int]] = field(default_factory=list)
+    last: list[bytes] = field(default_factory=list)
+    rows: "array[int]" = field(default_factory=lambda: array("q"))
+    scrapes: "array[int]" = field(default_factory=lambda: array("q"))
+
+    def record(self, scraped: Mapping[str, bytes | None]) -> None:
+        """A snapshot. What a source shows holds until a scrape that brings something says otherwise."""
+        now = len(self.counts)
+        self.counts.append(len(scraped))
+        for name, links in scraped.items():
+            source = self.sources.setdefault(name, len(self.sources))
+            if source == len(self.open):
+                self.open.append({})
+                self.last.append(b"")
+            self.missing += links is None
+            if links:
+                self.scrapes.extend((now, source))
+                self._show(source, now, links)
+
+    def _show(self, source: int, now: int, links: bytes) -> None:
+        if links == self.last[source]:
+            return
+        self.last[source] = links
+        before = self.open[source]
+        marks = np.frombuffer(links, MARK).tolist()
+        shown = [self.targets.setdefault(mark, len(self.targets)) for mark in marks]
+        after = {target: before.get(target, now) for target in shown}
+        for target, since in before.items():
+            if target not in after:
+                self.rows.extend((source, target, since, now))
+        self.open[source] = after
+
+    def world(self, times: Sequence[int]) -> Frontpages:
+        """All of it; what is still shown ends with the recording."""
+        end = len(times)
+        still = [(source, *each, end) for source, links in enumerate(self.open) for each in links.items()]
+        ended = np.array(self.rows, np.int64).reshape(-1, 4)
+        columns = np.concatenate([ended, np.array(still, np.int64).reshape(-1, 4)]).T
+        ok = np.zeros((end, len(self.sources)), bool)
+        scrapes = np.array(self.scrapes, np.int64).reshape(-1, 2)
+        ok[scrapes[:, 0], scrapes[:, 1]] = True
+        host_of = [name.partition("/")[0] for name in self.sources]
+        hosts = tuple(dict.fromkeys(host_of))
+        return Frontpages(
+            name="frontpages",
+            times=np.array(times, np.int64),
+            source=columns[0],
+            target=columns[1],
+            start=columns[2],
+            stop=columns[3],
+            ok=ok,
+            host=np.array([hosts.index(each) for each in host_of], np.int64),
+            source_names=tuple(self.sources),
+            host_names=hosts,
+            targets=len(self.targets),
+        )

@@ -1,0 +1,303 @@
+"""One client of the made web: requests in, answers out, strictly in order and one at a time.
+
+The common answer (a body that fits the socket, no delay) is one write and no task. Every other delivery is a task
+that hands over a piece whenever the transport has room, so an endless body holds one piece in memory; it ends with
+the connection. What is logged favours the client, see ``access_log``.
+"""
+
+import asyncio
+import socket
+import struct
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+from typing import cast
+
+from vedette.adapters.clock import Clock
+from vedette.lab.worlds.synthetic.http_wire import (
+    PIECE_BYTES,
+    Malformed,
+    Request,
+    answer_head,
+    body_pieces,
+    chunks,
+    ends_by_itself,
+    framed,
+    has_body,
+    read_head,
+)
+from vedette.lab.worlds.world import WHOLE, Reply
+from vedette.model import Headers
+
+__all__ = ["Connection", "Exchange", "Limits", "Service", "text_reply"]
+
+HEAD_END = b"\r\n\r\n"
+RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+UNREADABLE = Request("", "http", "", 0, "", "", None, None, keep_alive=False, minor=1, carries_body=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much and how long a client may keep the server waiting; seconds are of wall time."""
+
+    head_bytes: int = 16 * 1024
+    waiting_bytes: int = 256 * 1024
+    head_s: float = 10.0
+    idle_s: float = 60.0
+    stalled_s: float = 60.0
+    linger_s: float = 2.0
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A request under way: what has been handed to the socket so far, and since when.
+
+    ``here_s`` is a wall time at which the client was surely still there: a stamp of one beat counts once the next
+    beat has passed without news, since the end of a connection may lie unread in between.
+    """
+
+    request: Request
+    reply: Reply
+    address: str
+    started_s: float
+    status: int = 0
+    sent_bytes: int = 0
+    is_whole: bool = False
+    handed_s: float = field(init=False)
+    here_s: float = field(init=False)
+    _newest_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.handed_s = self.here_s = self._newest_s = self.started_s
+
+    def beat(self, wall_s: float) -> None:
+        """The client has not been seen leaving until now."""
+        self.here_s, self._newest_s = self._newest_s, wall_s
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What all connections share: who answers, who takes notes, what time it is, and who is connected."""
+
+    clock: Clock
+    limits: Limits
+    answer: Callable[[Request, float], Reply]
+    note: Callable[[Exchange, float, bool], None]
+    connected: dict["Connection", None] = field(default_factory=dict)
+
+
+class Connection(asyncio.Protocol):
+    """The server's side of one connection."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._clock = service.clock
+        self._inbox = bytearray()
+        self._heads: deque[tuple[bytes, float]] = deque()
+        self._waiting_bytes = 0
+        self._head_since_s: float | None = None
+        self._exchange: Exchange | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._room: asyncio.Future[None] | None = None
+        self._deaf = False
+        self._deadline_s = inf
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client came."""
+        self._loop = asyncio.get_running_loop()
+        self._transport = cast("asyncio.Transport", transport)
+        # With no slack in the buffer, being told to go on means that everything has left.
+        self._transport.set_write_buffer_limits(high=0)
+        self.gone = self._loop.create_future()
+        self._address = str(transport.get_extra_info("sockname")[0])
+        self._service.connected[self] = None
+        self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the reason changes nothing
+        """The client left, or the server lets go; what is under way ends here."""
+        self._deaf = True
+        self._heads.clear()
+        self._service.connected.pop(self, None)
+        self.gone.set_result(None)
+        if self._task is not None:
+            self._task.cancel()
+        if self._exchange is not None:
+            # A client that leaves with the last byte in hand may be quicker than the task that takes note of it.
+            whole = self._exchange.is_whole and self._room is None
+            self._service.note(self._exchange, self._exchange.handed_s if whole else self._exchange.here_s, whole)
+            self._exchange = None
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came: heads are cut out at once, so that each has the time at which it was complete."""
+        if self._deaf:
+            return
+        self._inbox += data
+        self._cut_heads(self._clock.wall())
+        self._answer_waiting()
+
+    def pause_writing(self) -> None:
+        """The socket is full."""
+        self._room = self._loop.create_future()
+        self._deadline_s = self._loop.time() + self._service.limits.stalled_s
+
+    def resume_writing(self) -> None:
+        """Everything handed over has left."""
+        room, self._room = self._room, None
+        self._deadline_s = self._loop.time() + self._service.limits.linger_s if self._deaf else inf
+        if room is not None and not room.done():
+            room.set_result(None)
+        self._answer_waiting()
+
+    def beat(self, wall_s: float, loop_s: float) -> None:
+        """Called many times a second: notice who is still there, and drop who keeps the server waiting too long."""
+        if self._exchange is not None:
+            self._exchange.beat(wall_s)
+        if loop_s > self._deadline_s:
+            self.drop()
+
+    def drop(self) -> None:
+        """End the connection now."""
+        self._transport.abort()
+
+    def _cut_heads(self, wall_s: float) -> None:
+        limits = self._service.limits
+        while (end := self._inbox.find(HEAD_END, 0, limits.head_bytes + len(HEAD_END))) >= 0:
+            self._queue_head(bytes(self._inbox[:end]), wall_s)
+            del self._inbox[: end + len(HEAD_END)]
+        if len(self._inbox) > limits.head_bytes or self._inbox.endswith(b"\n\n"):
+            self._deaf = True
+            self._queue_head(b"", wall_s)
+        if self._waiting_bytes > limits.waiting_bytes:
+            self.drop()
+
+    def _queue_head(self, head: bytes, wall_s: float) -> None:
+        self._heads.append((head, wall_s))
+        self._waiting_bytes += len(head) + len(HEAD_END)
+        self._head_since_s = None
+
+    def _answer_waiting(self) -> None:
+        while self._heads and self._is_free():
+            head, started_s = self._heads.popleft()
+            self._waiting_bytes -= len(head) + len(HEAD_END)
+            self._answer(head, started_s)
+        if self._is_free() and not self._deaf:
+            self._wait_for_head()
+
+    def _is_free(self) -> bool:
+        return self._exchange is None and self._room is None and not self._transport.is_closing()
+
+    def _wait_for_head(self) -> None:
+        """A head that has begun must end in time, however its bytes trickle; otherwise the connection may idle."""
+        now_s, limits = self._loop.time(), self._service.limits
+        if not self._inbox:
+            self._deadline_s = now_s + limits.idle_s
+            return
+        if self._head_since_s is None:
+            self._head_since_s = now_s
+        self._deadline_s = self._head_since_s + limits.head_s
+
+    def _answer(self, head: bytes, started_s: float) -> None:
+        request, reply = self._read(head, started_s)
+        exchange = Exchange(request, reply, self._address, started_s)
+        if reply.delivery == WHOLE and reply.status and len(reply.body) <= PIECE_BYTES:
+            self._send_at_once(exchange)
+        else:
+            self._exchange = exchange
+            self._deadline_s = inf
+            self._task = self._loop.create_task(self._deliver(exchange))
+
+    def _read(self, head: bytes, started_s: float) -> tuple[Request, Reply]:
+        try:
+            request = read_head(head)
+        except Malformed as fault:
+            return UNREADABLE, text_reply(400, f"This is no HTTP/1.1 request: {fault}.")
+        return request, self._service.answer(request, self._clock.world(started_s))
+
+    def _send_at_once(self, exchange: Exchange) -> None:
+        request, reply = exchange.request, exchange.reply
+        keeps = _keeps(exchange)
+        body = reply.body if has_body(reply, request.method) else b""
+        exchange.status, exchange.sent_bytes = reply.status, len(body)
+        data = self._head(exchange, keeps=keeps) + body
+        exchange.handed_s = self._clock.wall()
+        self._transport.write(data)
+        self._service.note(exchange, exchange.handed_s, True)
+        if not keeps:
+            self._let_go(exchange)
+
+    def _head(self, exchange: Exchange, *, keeps: bool) -> bytes:
+        world_s = self._clock.world(exchange.started_s)
+        return answer_head(exchange.reply, minor=exchange.request.minor, keep_alive=keeps, world_s=world_s)
+
+    async def _deliver(self, exchange: Exchange) -> None:
+        delivery = exchange.reply.delivery
+        await asyncio.sleep(delivery.wait_s)
+        if exchange.reply.status:
+            await self._send_slowly(exchange)
+        if delivery.then == "hang" and not exchange.is_whole:
+            await self._loop.create_future()
+        self._exchange = None
+        self._service.note(exchange, exchange.handed_s, exchange.is_whole)
+        if delivery.then == "reset" and not exchange.is_whole:
+            self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
+            self.drop()
+        elif _keeps(exchange):
+            self._answer_waiting()
+        else:
+            self._let_go(exchange)
+
+    async def _send_slowly(self, exchange: Exchange) -> None:
+        reply, request = exchange.reply, exchange.request
+        exchange.status = reply.status
+        exchange.is_whole = not has_body(reply, request.method)
+        await self._hand(exchange, self._head(exchange, keeps=_keeps(exchange)))
+        if not exchange.is_whole:
+            await self._send_body(exchange)
+
+    async def _send_body(self, exchange: Exchange) -> None:
+        reply = exchange.reply
+        in_chunks = chunks(reply.delivery, exchange.request.minor)
+        began_s = self._loop.time()
+        for piece in body_pieces(reply.body, reply.delivery):
+            await self._pace(exchange, began_s)
+            exchange.sent_bytes += len(piece)
+            exchange.is_whole = exchange.sent_bytes == len(reply.body) and not reply.delivery.endless
+            await self._hand(exchange, framed(piece, last=exchange.is_whole) if in_chunks else piece)
+
+    async def _hand(self, exchange: Exchange, data: bytes) -> None:
+        """Hand bytes to the socket and wait until it has room for more; an empty body has ended with its head."""
+        if not data:
+            return
+        exchange.handed_s = self._clock.wall()
+        self._transport.write(data)
+        if self._room is not None:
+            await self._room
+
+    async def _pace(self, exchange: Exchange, began_s: float) -> None:
+        """Wait until the bytes sent so far are due; without a rate, only let the others have their turn."""
+        rate = exchange.reply.delivery.bytes_per_s
+        due_s = began_s if rate is None else began_s + exchange.sent_bytes / rate
+        await asyncio.sleep(max(0.0, due_s - self._loop.time()))
+
+    def _let_go(self, exchange: Exchange) -> None:
+        """Close after the answer; a client still sending is heard out for a moment, lest a reset eat its answer."""
+        self._deaf = True
+        self._heads.clear()
+        if exchange.request.carries_body and not self._transport.is_closing():
+            self._deadline_s = self._loop.time() + self._service.limits.linger_s
+            self._transport.write_eof()
+        else:
+            self._transport.close()
+
+
+def _keeps(exchange: Exchange) -> bool:
+    request, reply = exchange.request, exchange.reply
+    if request.carries_body or not request.keep_alive or reply.delivery.stop_after_bytes is not None:
+        return False
+    return reply.status != 0 and ends_by_itself(reply, request)
+
+
+def text_reply(status: int, text: str, headers: Headers = ()) -> Reply:
+    """An answer of the server's own."""
+    return Reply(status, (("content-type", "text/plain; charset=utf-8"), *headers), f"{text}\n".encode())

@@ -1,0 +1,214 @@
+"""Pages that lead to others: home, sections, tags and the archive.
+
+Home, sections and tags show the newest for a while; the archive shows every live page in chunks by number, so nothing
+alive is more than three clicks from home. Listings name the address that a page has now.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from html import escape
+
+import numpy as np
+import xxhash
+
+from vedette.lab.worlds.synthetic import addresses
+from vedette.lab.worlds.synthetic import page_traits as traits
+from vedette.lab.worlds.synthetic.change_times import latest
+from vedette.lab.worlds.synthetic.hashing import Words, mix
+from vedette.lab.worlds.synthetic.page_frame import framed
+from vedette.lab.worlds.synthetic.pages import HTML
+from vedette.lab.worlds.synthetic.shared import Visit, Web, build_of
+from vedette.lab.worlds.synthetic.sites import Section, Site
+from vedette.lab.worlds.synthetic.validators import stamps, unchanged
+from vedette.lab.worlds.world import Reply
+from vedette.model import Headers
+from vedette.policy import Ints
+
+__all__ = [
+    "about",
+    "archive",
+    "current_path",
+    "home",
+    "listed_reply",
+    "live_numbers",
+    "newest",
+    "private",
+    "section_listing",
+    "simple_page",
+    "tag_index",
+    "tag_listing",
+]
+
+Keep = Callable[[Words], "np.typing.NDArray[np.bool_]"]
+
+_NEWEST = 20
+_STRETCH = 256
+_CHUNK = 100
+_NOTES = 5
+
+
+def live_numbers(site: Site, low: int, high: int, now_s: float) -> Ints:
+    """The pages of a range of numbers that are born and not dead, in order."""
+    numbers = np.arange(low, min(high, site.births.born(now_s)))
+    return numbers[traits.lifetimes(site, numbers)[1] > now_s]
+
+
+def newest(site: Site, now_s: float, count: int, keep: Keep | None = None) -> list[int]:
+    """The newest live pages, newest first; ``keep`` picks among them by their first words."""
+    found: list[int] = []
+    high = site.births.born(now_s)
+    while high > 0 and len(found) < count:
+        low = max(0, high - _STRETCH)
+        numbers = live_numbers(site, low, high, now_s)
+        if keep is not None:
+            numbers = numbers[keep(traits.first_words(site, numbers))]
+        found += numbers[::-1].tolist()
+        high = low
+    return found[:count]
+
+
+def current_path(site: Site, number: int, first: int, now_s: float) -> bytes:
+    """The path at which a page answers now."""
+    moved_s = traits.move_s(site, traits.second_word(first), site.births.birth_s(number))
+    return (addresses.path if moved_s > now_s else addresses.moved_path)(site, number, first)
+
+
+def _items(site: Site, numbers: Iterable[int], now_s: float, suffix: bytes = b"") -> Iterator[bytes]:
+    yield b"<ul>\n"
+    for number in numbers:
+        first = traits.first_word(site, number)
+        place = current_path(site, number, first, now_s)
+        yield b'<li><a href="%b%b">%b</a></li>\n' % (place, suffix, addresses.title(site, first))
+    yield b"</ul>\n"
+
+
+def listed_reply(visit: Visit, body: bytes, kind: tuple[str, str] = HTML, more: Headers = ()) -> Reply:
+    """A reply whose version is its bytes, or 304 where the client has them."""
+    stamped = stamps(visit.site.validators, xxhash.xxh3_64_hexdigest(body), None, visit.now_s)
+    if unchanged(visit.question, stamped):
+        return Reply(304, stamped, b"")
+    return Reply(200, (kind, *stamped, *more), body)
+
+
+def simple_page(web: Web, visit: Visit, title: bytes, main: Iterable[bytes]) -> Reply:
+    """A page in the frame of its site, canonical at its own path."""
+    site = visit.site
+    build = build_of(site, latest(site.rebuilds, visit.now_s)[1])
+    canonical = escape(visit.path).encode("utf-8", "replace")
+    body = framed(web.frames[site.index], title, title, canonical, (b"<h1>%b</h1>\n" % title, *main), build)
+    return listed_reply(visit, body)
+
+
+def home(web: Web, visit: Visit) -> Reply | None:
+    """The newest pages, the sections, and a few friends on other hosts."""
+    if visit.path != "/":
+        return None
+    site = visit.site
+    suffix = b"?ref=home" if "tracking" in site.features else b""
+    friends = dict.fromkeys(web.popular[mix(site.key + turn) % len(web.popular)] for turn in range(6))
+    main = (
+        site.sections[0].prose.paragraph(site.key),
+        b"<h2>Latest</h2>\n",
+        *_items(site, newest(site, visit.now_s, _NEWEST), visit.now_s, suffix),
+        b"<h2>Sections</h2>\n<ul>\n",
+        *(
+            b'<li><a href="/section/%b">%b</a></li>\n' % (part.slug.encode(), part.label.encode())
+            for part in site.sections
+        ),
+        b"</ul>\n<h2>Friends</h2>\n<ul>\n",
+        *(_home_link(web.sites[index]) for index in friends),
+        *_mirror_link(web, site),
+        b"</ul>\n",
+    )
+    return simple_page(web, visit, b"Home", main)
+
+
+def _mirror_link(web: Web, site: Site) -> Iterator[bytes]:
+    if site.index in web.mirrors:
+        yield f'<li><a href="http://{web.mirrors[site.index]}/">Our mirror</a></li>\n'.encode()
+
+
+def _home_link(site: Site) -> bytes:
+    return f'<li><a href="http://{site.name}/">{site.title}</a></li>\n'.encode()
+
+
+def section_listing(web: Web, visit: Visit) -> Reply | None:
+    """The newest pages of one section."""
+    site = visit.site
+    slugs = [part.slug for part in site.sections]
+    slug = visit.path.removeprefix("/section/")
+    if slug not in slugs:
+        return None
+    wanted, part = slugs.index(slug), site.sections[slugs.index(slug)]
+    numbers = newest(site, visit.now_s, _NEWEST, lambda words: (words & 255) % len(slugs) == wanted)
+    return simple_page(web, visit, part.label.encode(), _section_main(site, part, numbers, visit.now_s))
+
+
+def _section_main(site: Site, part: Section, numbers: list[int], now_s: float) -> Iterator[bytes]:
+    yield part.prose.paragraph(site.key)
+    yield from _items(site, numbers, now_s)
+
+
+def tag_listing(web: Web, visit: Visit) -> Reply | None:
+    """The newest pages with one tag."""
+    site = visit.site
+    name = visit.path.removeprefix("/tag/")
+    if name not in site.tags:
+        return None
+    wanted, count = site.tags.index(name), len(site.tags)
+    numbers = newest(
+        site,
+        visit.now_s,
+        _NEWEST,
+        lambda words: ((words >> 50 & 127) % count == wanted) | ((words >> 57) % count == wanted),
+    )
+    title = f"Tagged {name.replace('-', ' ')}".encode()
+    return simple_page(web, visit, title, _items(site, numbers, visit.now_s))
+
+
+def tag_index(web: Web, visit: Visit) -> Reply | None:
+    """Every tag of the site."""
+    if visit.path != "/tags":
+        return None
+    links = (f'<li><a href="/tag/{tag}">{tag.replace("-", " ")}</a></li>\n'.encode() for tag in visit.site.tags)
+    return simple_page(web, visit, b"Tags", (b"<ul>\n", *links, b"</ul>\n"))
+
+
+def archive(web: Web, visit: Visit) -> Reply | None:
+    """The chunks of the archive, or one chunk with its live pages."""
+    site = visit.site
+    chunks = -(-site.births.born(visit.now_s) // _CHUNK)
+    if visit.path == "/archive":
+        links = (b'<li><a href="/archive/%d">Part %d</a></li>\n' % (chunk, chunk + 1) for chunk in range(chunks))
+        return simple_page(web, visit, b"Archive", (b"<ul>\n", *links, b"</ul>\n"))
+    chunk = next((chunk for chunk in _numbered(visit.path, "/archive/") if chunk < chunks), None)
+    if chunk is None:
+        return None
+    numbers = live_numbers(site, chunk * _CHUNK, (chunk + 1) * _CHUNK, visit.now_s).tolist()
+    return simple_page(web, visit, b"Archive, part %d" % (chunk + 1), _items(site, numbers, visit.now_s))
+
+
+def _numbered(path: str, prefix: str) -> Iterator[int]:
+    """The number after a prefix, where it is written as we write it."""
+    text = path.removeprefix(prefix)
+    if text.isascii() and text.isdigit() and len(text) < 10 and str(int(text)) == text:
+        yield int(text)
+
+
+def about(web: Web, visit: Visit) -> Reply | None:
+    """What the site is; it never changes but for its frame."""
+    if visit.path != "/about":
+        return None
+    prose = visit.site.sections[-1].prose
+    return simple_page(web, visit, b"About us", [prose.paragraph(visit.site.key + turn) for turn in range(4)])
+
+
+def private(web: Web, visit: Visit) -> Reply | None:
+    """A folder that most robots.txt files close: it exists and is linked, and nobody polite asks for it."""
+    if visit.path == "/private/":
+        links = [b'<li><a href="/private/note-%d">Note %d</a></li>\n' % (note, note) for note in range(1, _NOTES + 1)]
+        return simple_page(web, visit, b"Staff only", (b"<ul>\n", *links, b"</ul>\n"))
+    note = next(_numbered(visit.path, "/private/note-"), 0)
+    if not 1 <= note <= _NOTES:
+        return None
+    text = visit.site.sections[0].prose.paragraph(visit.site.key ^ note)
+    return simple_page(web, visit, b"Staff note %d" % note, [text])

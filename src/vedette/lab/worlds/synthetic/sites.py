@@ -1,0 +1,203 @@
+"""The hosts of a world: how many pages each has, what it writes about, and in what ways it is odd.
+
+The number of pages falls with the rank of a host as 1 / (rank + 2), so a few sites hold most pages. The first hosts are
+dealt one of each behaviour, so that a world of six hosts shows them all; later ones draw by hash.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import exp
+from types import MappingProxyType
+from typing import Literal
+
+from vedette.lab.worlds.synthetic.change_times import CLOCKS, DAY_S, Births, Process
+from vedette.lab.worlds.synthetic.grammar import Prose, slug_of
+from vedette.lab.worlds.synthetic.hashing import key_of, mix
+from vedette.lab.worlds.synthetic.names import host_names, site_title
+from vedette.lab.worlds.synthetic.site_kinds import Kind, kind_for
+
+__all__ = ["SIZES", "Affliction", "RobotsStyle", "Section", "Site", "Size", "Validators", "made_sites"]
+
+Validators = Literal["both", "etag", "modified", "none", "lying"]
+RobotsStyle = Literal["simple", "named", "delay", "folders", "wildcard", "none", "closed"]
+Affliction = Literal["", "slow", "outage", "limited", "robots-outage"]
+Feature = Literal["calendar", "sessions", "paths", "soft404", "farm", "odd", "print", "sorted", "tracking"]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a world is when it opens."""
+
+    hosts: int
+    pages: int
+
+
+SIZES: Mapping[str, Size] = MappingProxyType(
+    {
+        "tiny": Size(hosts=6, pages=150),
+        "small": Size(hosts=24, pages=2_000),
+        "medium": Size(hosts=200, pages=20_000),
+        "large": Size(hosts=300, pages=100_000),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a site with its own topic; ``prefix`` is what the paths of its pages begin with."""
+
+    slug: str
+    label: str
+    prose: Prose
+    prefix: bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """One host: everything about it that does not depend on time."""
+
+    index: int
+    name: str
+    title: str
+    key: int
+    kind: Kind
+    sections: tuple[Section, ...]
+    tags: tuple[str, ...]
+    births: Births
+    rebuilds: Process
+    validators: Validators
+    robots: RobotsStyle
+    crawl_delay_s: int
+    feed: Literal["atom", "rss", ""]
+    sitemap: Literal["honest", "lying", "bare", ""]
+    gone_status: int
+    move_status: int
+    affliction: Affliction
+    features: tuple[Feature, ...]
+
+
+_VALIDATORS: tuple[Validators, ...] = ("both", "etag", "modified", "none", "both", "lying")
+_MORE_VALIDATORS: tuple[Validators, ...] = ("both", "both", "both", "both", "etag", "modified", "none", "lying")
+_ROBOTS: tuple[RobotsStyle, ...] = ("named", "delay", "simple", "folders", "none", "wildcard")
+_MORE_ROBOTS: tuple[RobotsStyle, ...] = ("simple", "simple", "folders", "none", "delay", "named", "wildcard", "folders")
+_FEEDS: tuple[Literal["atom", "rss", ""], ...] = ("atom", "rss", "atom", "", "rss")
+_SITEMAPS: tuple[Literal["honest", "lying", "bare", ""], ...] = (
+    "honest",
+    "honest",
+    "bare",
+    "",
+    "honest",
+    "lying",
+    "honest",
+)
+_AFFLICTIONS: Mapping[int, Affliction] = {5: "slow", 8: "outage", 10: "limited", 12: "robots-outage"}
+_ODDITIES: tuple[tuple[Feature, ...], ...] = (
+    ("farm",),
+    ("odd", "paths"),
+    ("calendar",),
+    ("soft404",),
+    ("sessions",),
+    ("odd", "calendar"),
+)
+_COPIES: tuple[tuple[Feature, ...], ...] = (
+    ("print", "tracking"),
+    ("print",),
+    ("tracking",),
+    (),
+    ("sorted",),
+    ("tracking",),
+)
+
+
+def _dealt(index: int, word: int, *, calm: bool) -> tuple[Feature, ...]:
+    """The features of a host: all kinds within the first six, half of the later hosts have some."""
+    copies = _COPIES[index % len(_COPIES)]
+    plain = calm or (index >= 24 and word >> 20 & 1)
+    return copies if plain else copies + _ODDITIES[index % len(_ODDITIES)]
+
+
+def _affliction(index: int, *, calm: bool) -> Affliction:
+    """What ails a whole host: four among the first 24, then four in every 96."""
+    place = index if index < 24 else index % 96 - 24
+    return "" if calm else _AFFLICTIONS.get(place, "")
+
+
+def _robots(index: int, word: int) -> RobotsStyle:
+    if index % 60 == 20:
+        return "closed"
+    return _ROBOTS[index] if index < len(_ROBOTS) else _MORE_ROBOTS[word >> 3 & 7]
+
+
+def _sections(kind: Kind, library: tuple[Prose, ...], key: int) -> tuple[Section, ...]:
+    count = 3 + key % 4
+    first, step = key >> 8, 1 + 2 * (key >> 16) % 5
+    return tuple(_section(kind, library[(first + step * turn) % len(library)]) for turn in range(count))
+
+
+def _section(kind: Kind, prose: Prose) -> Section:
+    slug = prose.topic.slug
+    return Section(slug, prose.topic.label, prose, kind.prefix.replace("*", slug).encode())
+
+
+def _tags(sections: tuple[Section, ...]) -> tuple[str, ...]:
+    things = (thing for section in sections for thing in section.prose.topic.things[:5])
+    return tuple(dict.fromkeys(map(slug_of, things)))
+
+
+def _stocks(size: Size, kinds: list[Kind]) -> list[int]:
+    """How many pages each host starts with, so that about ``size.pages`` of them are alive."""
+    weights = [1.0 / (rank + 2) for rank in range(len(kinds))]
+    unit = size.pages / sum(weights)
+    return [max(6, round(unit * weight / _alive_share(kind))) for weight, kind in zip(weights, kinds, strict=True)]
+
+
+def _alive_share(kind: Kind) -> float:
+    """Roughly what share of a site's stock has not died yet; the live count is checked by a test, not promised."""
+    ages = ((rank + 0.5) / 100 for rank in range(100))
+    lived = (kind.span_s / DAY_S * age**kind.growth / kind.life_days for age in ages)
+    return 1.0 - kind.dying_share * sum(1.0 - exp(-x) for x in lived) / 100
+
+
+def _births(kind: Kind, stock: int, key: int) -> Births:
+    per_s = kind.born_per_day * max(stock, 20) / DAY_S
+    return Births(mix(key ^ 1), stock, kind.span_s, kind.growth, per_s, CLOCKS[kind.rhythm])
+
+
+def _site(index: int, name: str, key: int, kind: Kind, stock: int, library: tuple[Prose, ...], *, calm: bool) -> Site:
+    word = mix(key ^ 2)
+    early = index < len(_VALIDATORS)
+    sections = _sections(kind, library, key)
+    return Site(
+        index=index,
+        name=name,
+        title=site_title(name),
+        key=key,
+        kind=kind,
+        sections=sections,
+        tags=_tags(sections),
+        births=_births(kind, stock, key),
+        rebuilds=Process("poisson", mix(key ^ 3), 1 / (45 * DAY_S)),
+        validators=_VALIDATORS[index] if early else _MORE_VALIDATORS[word & 7],
+        robots=_robots(index, word),
+        crawl_delay_s=1 + (word >> 6) % 5,
+        feed=_FEEDS[index % len(_FEEDS)],
+        sitemap=_SITEMAPS[index % len(_SITEMAPS)],
+        gone_status=410 if word >> 10 & 1 else 404,
+        move_status=308 if word >> 11 & 1 else 301,
+        affliction=_affliction(index, calm=calm),
+        features=_dealt(index, word, calm=calm),
+    )
+
+
+def made_sites(size: Size, seed: int, library: tuple[Prose, ...], *, calm: bool) -> tuple[Site, ...]:
+    """Every ordinary host of a world, largest first."""
+    keys = [key_of(seed, "host", index) for index in range(size.hosts)]
+    kinds = [kind_for(index, key >> 5) for index, key in enumerate(keys)]
+    topics = [_sections(kind, library, key)[0].prose.topic for kind, key in zip(kinds, keys, strict=True)]
+    names = host_names(kinds, topics, keys)
+    stocks = _stocks(size, kinds)
+    columns = zip(names, keys, kinds, stocks, strict=True)
+    return tuple(
+        _site(index, name, key, kind, stock, library, calm=calm)
+        for index, (name, key, kind, stock) in enumerate(columns)
+    )

@@ -1,0 +1,134 @@
+"""The made web as a world: takes a question apart, finds who answers it, and tells the truth about itself.
+
+What a URL answers is a pure function of seed, URL and time. Caches hold what was computed; nothing else is kept.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from vedette.errors import UsageError
+from vedette.lab.worlds.synthetic import faults, routes, traps
+from vedette.lab.worlds.synthetic import page_traits as traits
+from vedette.lab.worlds.synthetic.change_times import START_S
+from vedette.lab.worlds.synthetic.grammar import Prose, library
+from vedette.lab.worlds.synthetic.listings import current_path, live_numbers
+from vedette.lab.worlds.synthetic.names import FARM, HOSTER, address
+from vedette.lab.worlds.synthetic.page_frame import without_canonical
+from vedette.lab.worlds.synthetic.pages import HTML
+from vedette.lab.worlds.synthetic.routes import UrlKind
+from vedette.lab.worlds.synthetic.shared import Visit, Web, web_of
+from vedette.lab.worlds.synthetic.sites import SIZES, Site, made_sites
+from vedette.lab.worlds.synthetic.truth import PageTruth, page_truth
+from vedette.lab.worlds.world import Question, Reply, WorldHost
+
+__all__ = ["MadeWorld", "open_made"]
+
+_NOT_FOUND = Reply(404, (HTML,), b'<!doctype html>\n<html lang="en">\n<title>Not found</title>\n<h1>Not found</h1>\n')
+_NOBODY = Reply(421, (("content-type", "text/plain"),), b"No such host here.\n")
+
+
+class MadeWorld:
+    """A web made from a seed; see ``open_made``."""
+
+    def __init__(self, name: str, web: Web, proses: tuple[Prose, ...], *, calm: bool) -> None:
+        self._name = name
+        self._web = web
+        self._proses = proses
+        self._calm = calm
+        self._sites = {site.name: site for site in web.sites}
+        self._doors: dict[str, tuple[Site, bool]] = {site.name: (site, False) for site in web.sites}
+        self._doors |= {mirror: (web.sites[index], True) for index, mirror in web.mirrors.items()}
+        self._hosts = tuple(_placed(web.seed, tuple(self._doors), calm=calm))
+
+    @property
+    def name(self) -> str:
+        """How it is written on the command line, with its seed."""
+        return self._name
+
+    @property
+    def start_s(self) -> float:
+        """The world time at which it opens."""
+        return START_S
+
+    @property
+    def sites(self) -> Mapping[str, Site]:
+        """The ordinary hosts and what is settled about each, largest first; mirrors and farms are not among them."""
+        return self._sites
+
+    def hosts(self) -> tuple[WorldHost, ...]:
+        """Every host, in a fixed order."""
+        return self._hosts
+
+    def reply(self, question: Question, now_s: float) -> Reply:
+        """What this request brings at this world time."""
+        host = question.host.partition(":")[0].lower()
+        path, _, query = question.target.partition("?")
+        door = self._doors.get(host)
+        if door is None:
+            return self._stranger(host, path)
+        site, mirror = door
+        visit = Visit(site, path, query, now_s, question)
+        reply = faults.refused(visit) or routes.answer(self._web, visit) or self._missing(visit)
+        if mirror and site.index % 2 == 0:
+            reply = replace(reply, body=without_canonical(reply.body))
+        return faults.afflicted(visit, reply)
+
+    def _missing(self, visit: Visit) -> Reply:
+        if "soft404" in visit.site.features and visit.path not in ("/robots.txt", "/sitemap.xml", "/favicon.ico"):
+            return traps.not_found_in_disguise(self._web, visit)
+        return _NOT_FOUND
+
+    def _stranger(self, host: str, path: str) -> Reply:
+        return traps.farm(self._proses, host, path) if self._is_farm(host) else _NOBODY
+
+    def _is_farm(self, host: str) -> bool:
+        return host.endswith("." + FARM) and not self._calm
+
+    def kind_of(self, url: str) -> UrlKind:
+        """What kind of thing stands at a URL, judged by its spelling alone and for all times."""
+        host, path, query = _parted(url)
+        if host not in self._doors:
+            return "trap" if self._is_farm(host) else "unknown"
+        site, mirror = self._doors[host]
+        kind, _ = routes.route(site, path)
+        if kind == "page" and routes.settled_path(site, path) is None:
+            return "unknown"
+        return "copy" if kind == "page" and (mirror or query) else kind
+
+    def live_pages(self, host: str, now_s: float) -> list[str]:
+        """The URL of every ordinary page of a host that answers 200 now, in order of birth."""
+        site = self._doors[host][0]
+        numbers = live_numbers(site, 0, site.births.born(now_s), now_s).tolist()
+        words = ((number, traits.first_word(site, number)) for number in numbers)
+        return [f"http://{host}{current_path(site, number, first, now_s).decode()}" for number, first in words]
+
+    def truth(self, url: str) -> PageTruth | None:
+        """What is settled about an ordinary page, by either of its URLs; None for anything else."""
+        host, path, _ = _parted(url)
+        door = self._doors.get(host)
+        number = routes.settled_path(door[0], path) if door else None
+        return None if door is None or number is None else page_truth(door[0], number)
+
+
+def _parted(url: str) -> tuple[str, str, str]:
+    """Host, path and query of an http URL."""
+    authority, _, rest = url.partition("://")[2].partition("/")
+    path, _, query = rest.partition("?")
+    return authority.partition(":")[0].lower(), "/" + path, query
+
+
+def _placed(seed: int, names: tuple[str, ...], *, calm: bool) -> Iterator[WorldHost]:
+    """Each host with an address of its own, but for those of the blog hoster, which share one."""
+    for index, name in enumerate(names):
+        yield WorldHost(name, address(seed, 0 if name.endswith("." + HOSTER) else index + 2))
+    if not calm:
+        yield WorldHost("*." + FARM, address(seed, 1))
+
+
+def open_made(name: str, seed: int = 1, *, calm: bool = False) -> MadeWorld:
+    """The made world of this size and seed; a calm one has neither traps nor faults."""
+    if name not in SIZES:
+        raise UsageError(f"no made world is called {name!r}; known: {', '.join(SIZES)}")
+    proses = library(seed)
+    web = web_of(seed, made_sites(SIZES[name], seed, proses, calm=calm))
+    return MadeWorld(f"made:{name}:{seed}" + (":calm" if calm else ""), web, proses, calm=calm)

@@ -1,0 +1,206 @@
+"""The made web as arrays: births, changes, moves and deaths of up to a million pages, without a request.
+
+The laws and the numbers are those of the served made web (``lab.worlds.made``), to the bit. Left out are traps, faults
+and mirrors (as in a calm world), boxes and rebuilds, which change no text, tags and the archive. Of what happened
+before the world opens only what held then is kept: a page's first version stands for all of its earlier ones. Listings
+show the newest twenty births, dead or not.
+
+Two ways of changing can be added by name, which the served web does not have: ``+waves`` (a section is rewritten at
+once, every 45 days on average) and ``+bursts`` (an edit draws others after it, minutes apart).
+
+>>> history = made_history("tiny", seed=1)
+>>> history.pages > 150, len(history.site_names)
+(True, 6)
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.errors import UsageError
+from vedette.lab.worlds.history import FEED, PAGE, History
+from vedette.lab.worlds.synthetic.change_times import DAY_S, START_S
+from vedette.lab.worlds.synthetic.grammar import library
+from vedette.lab.worlds.synthetic.hashing import Words, mix_all
+from vedette.lab.worlds.synthetic.sites import SIZES, Site, Size, made_sites
+from vedette.lab.worlds.synthetic_arrays.changes import Changes, changes_of, spread_out
+from vedette.lab.worlds.synthetic_arrays.made_listings import Listed, listed
+from vedette.lab.worlds.synthetic_arrays.pages import FEED_NUMBER, MadePages, MadeUrls, pages_of
+from vedette.policy import Floats, Ints, rng_for
+
+__all__ = ["ARRAY_SIZES", "made_history"]
+
+DAYS = 100
+END_S = START_S + DAYS * DAY_S
+CHUNK = 65_536
+WAVE_GAP_S = 45 * DAY_S
+BURST_GAP_S = 600.0
+WORDS_OF_A_PARAGRAPH = 60
+SECTIONS_MOST = 16
+ADDITIONS = ("bursts", "waves")
+
+
+class ArraySize(NamedTuple):
+    """How large a world is when it opens, and whether listings have links: those of a million pages are too many."""
+
+    size: Size
+    linked: bool
+
+
+ARRAY_SIZES: Mapping[str, ArraySize] = MappingProxyType(
+    {name: ArraySize(size, linked=True) for name, size in SIZES.items()}
+    | {
+        "300k": ArraySize(Size(hosts=900, pages=300_000), linked=False),
+        "1m": ArraySize(Size(hosts=3_000, pages=1_000_000), linked=False),
+    }
+)
+
+
+class _Versions(NamedTuple):
+    """Versions by page and time."""
+
+    page: Ints
+    at_s: Floats
+    wave: npt.NDArray[np.bool_]
+
+
+class _Waves(NamedTuple):
+    """When sections are rewritten: ``at_s`` by section (site * SECTIONS_MOST + its place), then by time."""
+
+    section: Ints
+    at_s: Floats
+
+    def over(self, pages: MadePages, after_s: Floats, until_s: Floats) -> Changes:
+        """The waves that go over these pages while they live."""
+        mine = pages.site * SECTIONS_MOST + pages.section
+        first, last = np.searchsorted(self.section, mine), np.searchsorted(self.section, mine, side="right") - 1
+        row, place = spread_out(first, last)
+        at_s = self.at_s[place]
+        kept = (after_s[row] < at_s) & (at_s < until_s[row]) & (pages.number[row] >= 0)
+        return Changes(row[kept], at_s[kept])
+
+
+def made_history(name: str, seed: int) -> History:
+    """The made world of this size and seed for a hundred days; ``name`` may end in ``+waves`` and ``+bursts``."""
+    size_name, *additions = name.removeprefix("made:").split("+")
+    if size_name not in ARRAY_SIZES or any(one not in ADDITIONS for one in additions):
+        known = ", ".join(ARRAY_SIZES)
+        raise UsageError(f"no made world is called {name!r}; known: {known}; +waves and +bursts may follow")
+    size, linked = ARRAY_SIZES[size_name]
+    sites = made_sites(size, seed, library(seed), calm=True)
+    pages = pages_of(sites, START_S, END_S)
+    lists = listed(pages, START_S) if linked else None
+    return _history(
+        "+".join([f"made:{size_name}", *additions]), sites, pages, lists, _versions(pages, lists, additions, seed)
+    )
+
+
+def _history(name: str, sites: Sequence[Site], pages: MadePages, lists: Listed | None, versions: _Versions) -> History:
+    moved_to = _moved_to(pages)
+    return History(
+        name=name,
+        begin_s=START_S,
+        end_s=END_S,
+        urls=MadeUrls(sites, pages),
+        site=pages.site,
+        kind=np.where(pages.number == FEED_NUMBER, FEED, PAGE).astype(np.uint8),
+        born_s=pages.born_s,
+        died_s=pages.died_s,
+        moved_to=moved_to,
+        version_page=versions.page,
+        version_at_s=versions.at_s,
+        digest=_digests(pages, versions, moved_to),
+        words=(pages.paragraphs * WORDS_OF_A_PARAGRAPH)[versions.page],
+        wave=versions.wave,
+        link_start=_link_start(versions.page, pages, lists),
+        link_to=lists.link_to if lists else np.zeros(0, np.int64),
+        site_names=tuple(site.name for site in sites),
+    )
+
+
+def _versions(pages: MadePages, lists: Listed | None, additions: Sequence[str], seed: int) -> _Versions:
+    """All versions, worked out for some pages at a time so that memory stays small."""
+    waves = _wave_times(pages, seed) if "waves" in additions else None
+    parts = []
+    for low in range(0, len(pages), CHUNK):
+        some = pages.at(slice(low, low + CHUNK))
+        rng = rng_for(seed, f"made/bursts/{low}") if "bursts" in additions else None
+        found = _chunk(some, waves, rng)
+        if lists is not None:
+            found = _with_lists(found, lists, low, len(some))
+        order = np.lexsort((found.at_s, found.page))
+        parts.append(_Versions(found.page[order] + low, found.at_s[order], found.wave[order]))
+    return _Versions(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _chunk(pages: MadePages, waves: _Waves | None, rng: np.random.Generator | None) -> _Versions:
+    """Births and changes of some pages, in no order."""
+    after_s, until_s = np.maximum(pages.born_s, START_S), np.minimum(pages.died_s, END_S)
+    changes = changes_of(pages.process, after_s, until_s)
+    if rng is not None:
+        changes = _with_bursts(changes, until_s, rng)
+    swept = waves.over(pages, after_s, until_s) if waves else Changes(np.zeros(0, np.int64), np.zeros(0))
+    row = np.concatenate([np.arange(len(pages)), changes.row, swept.row])
+    at_s = np.concatenate([pages.born_s, changes.at_s, swept.at_s])
+    return _Versions(row, at_s, np.arange(len(row)) >= len(row) - len(swept.row))
+
+
+def _with_lists(found: _Versions, lists: Listed, low: int, count: int) -> _Versions:
+    """The versions of listings beside those of pages; a listing's first one is there already."""
+    rows = slice(*np.searchsorted(lists.page, [low, low + count]))
+    later = lists.at_s[rows] > START_S
+    page, at_s = lists.page[rows][later] - low, lists.at_s[rows][later]
+    none = np.zeros(len(page), bool)
+    return _Versions(*(np.concatenate(pair) for pair in zip(found, (page, at_s, none), strict=True)))
+
+
+def _with_bursts(changes: Changes, until_s: Floats, rng: np.random.Generator) -> Changes:
+    """Half of all edits draw a second one after them, half of those a third, and so on."""
+    parts, last = [changes], changes
+    while len(last.row):
+        drawn = rng.random(len(last.row)) < 0.5
+        row = last.row[drawn]
+        at_s = last.at_s[drawn] + rng.exponential(BURST_GAP_S, len(row))
+        kept = at_s <= until_s[row]
+        last = Changes(row[kept], at_s[kept])
+        parts.append(last)
+    return Changes(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _wave_times(pages: MadePages, seed: int) -> _Waves:
+    sections = (int(pages.site.max()) + 1) * SECTIONS_MOST
+    rng = rng_for(seed, "made/waves")
+    counts = rng.poisson(DAYS * DAY_S / WAVE_GAP_S, sections)
+    section = np.repeat(np.arange(sections), counts)
+    return _Waves(section, rng.uniform(START_S, END_S, len(section)))
+
+
+def _moved_to(pages: MadePages) -> Ints:
+    """The address that takes the place of each."""
+    text = pages.site << 32 | pages.number
+    left, reached = np.flatnonzero(pages.moved_s < np.inf), np.flatnonzero(pages.is_moved)
+    reached = reached[np.argsort(text[reached])]
+    moved_to = np.full(len(pages), -1)
+    moved_to[left] = reached[np.searchsorted(text[reached], text[left])]
+    return moved_to
+
+
+def _digests(pages: MadePages, versions: _Versions, moved_to: Ints) -> Words:
+    """A number for each text: an edit makes a new one, a move brings along what was there."""
+    digests = mix_all(pages.key[versions.page] ^ versions.at_s.view(np.uint64))
+    left = np.flatnonzero(moved_to >= 0)
+    last = np.searchsorted(versions.page, left, side="right") - 1
+    digests[np.searchsorted(versions.page, moved_to[left])] = digests[last]
+    return digests
+
+
+def _link_start(page: Ints, pages: MadePages, lists: Listed | None) -> Ints:
+    """Where the links of each version start; without any, one 0 that looks like many."""
+    if lists is None:
+        return np.broadcast_to(np.int64(0), len(page) + 1)
+    counts = np.zeros(len(page), np.int64)
+    counts[pages.number[page] < 0] = np.diff(lists.link_start)
+    return np.append(0, np.cumsum(counts))

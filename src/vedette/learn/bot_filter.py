@@ -1,0 +1,126 @@
+"""Why a search or an event is not counted as a person's: programs, guesses of browsers, paces that no person keeps.
+
+What is doubted is kept with its reason and counted nowhere. Only two things are believed: what a program says of
+itself, and what no person can do. So a program that pretends to be a browser and keeps a person's pace is counted;
+whoever wants to steer a search engine can. That is why no single visitor should count for much.
+
+Useful for: counts of searches and clicks that are mostly people's. Not useful for: keeping anybody out.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Literal, NamedTuple
+
+from vedette.learn.events import EventKind
+
+__all__ = ["MOST_CLICKS", "MOST_SEARCHES", "Pace", "of_event", "of_request", "too_many"]
+
+PaceKind = Literal["search", "view", "click"]
+
+QUICKEST_CLICK_S = 0.3  # a result must be seen and pointed at first
+LATEST_S = 86_400.0
+MOST_SEARCHES = 300  # in an hour, of one mark: a class of thirty behind one address stays below
+MOST_CLICKS = 300
+MOST_IN_A_MINUTE: Mapping[PaceKind, int] = {"search": 60, "view": 60, "click": 60}
+MINUTE_S = 60.0
+LONGEST_REST = 10  # minutes until the wildest pace is forgiven
+MOST_VISITORS = 20_000
+LONGEST_AGENT = 1000  # browsers say less; what stands behind is not read
+
+# What programs call themselves. "Cubot" is a make of telephones; "bot" inside of a longer word is not one.
+_PROGRAM = re.compile(
+    r"(?<!cu)bots?(?![a-z])|crawl|spider|slurp|scrap(?:y|er|ing)|archiver|httrack|heritrix|nutch"
+    r"|headless|phantomjs|selenium|webdriver|puppeteer|playwright|lighthouse"
+    r"|\bcurl\b|\bwget\b|\bpython\b|aiohttp|httpx|\bperl\b|\bruby\b|\bphp\b|\bjava/|okhttp|go-http"
+    r"|http-?client|node-fetch|\bnode\.js|\bundici\b|\baxios/|guzzle|postman|insomnia/|powershell|\bdart/"
+    r"|externalhit|feedfetcher|link ?(?:checker|preview)|web preview|uptime|pingdom|monitoring"
+    r"|\+https?:|(?:gpt|claude|perplexity)-user"
+)
+_AHEAD = (("sec-purpose", "prefetch"), ("purpose", "prefetch"), ("x-moz", "prefetch"), ("x-purpose", "preview"))
+
+
+def of_request(user_agent: str, headers: Mapping[str, str]) -> str:
+    """Why a request is not a person's; empty where nothing speaks against it. Names of headers in lower case.
+
+    >>> of_request("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", {})
+    ''
+    >>> of_request("curl/8.5.0", {})
+    'says it is a program'
+    >>> of_request("Mozilla/5.0 (Macintosh) Safari/605.1", {"sec-purpose": "prefetch;prerender"})
+    'fetched ahead by a browser'
+    """
+    if not user_agent.strip():
+        return "no browser named"
+    if _PROGRAM.search(user_agent[:LONGEST_AGENT].lower()):
+        return "says it is a program"
+    if any(word in headers.get(name, "")[:100].lower() for name, word in _AHEAD):
+        return "fetched ahead by a browser"
+    return ""
+
+
+def of_event(kind: EventKind, after_s: float) -> str:
+    """Why an event so many seconds of wall time after its slate is not counted; empty where it is.
+
+    >>> [of_event("click", after_s) for after_s in (0.05, 4.0, 100_000.0)]
+    ['too quick', '', 'too late']
+    >>> of_event("view", 0.05)
+    ''
+    """
+    if not isfinite(after_s) or after_s > LATEST_S:
+        return "too late"
+    if after_s < (QUICKEST_CLICK_S if kind == "click" else 0.0):
+        return "too quick"
+    return ""
+
+
+def too_many(searches: int, clicks: int) -> str:
+    """Why one more search or click of a mark is not counted, by how many of each it had in the same hour, that one too.
+
+    For whoever keeps these counts. In both, an hour is one of world time.
+
+    >>> too_many(MOST_SEARCHES, 12)
+    ''
+    >>> too_many(MOST_SEARCHES + 1, 12)
+    'more than 300 searches in an hour'
+    """
+    if searches > MOST_SEARCHES:
+        return f"more than {MOST_SEARCHES} searches in an hour"
+    return f"more than {MOST_CLICKS} clicks in an hour" if clicks > MOST_CLICKS else ""
+
+
+class _Level(NamedTuple):
+    """How many of a kind were told of late, as of a moment: each minute takes away as many as are allowed in one."""
+
+    many: float
+    at_s: float
+
+
+@dataclass(slots=True)
+class Pace:
+    """How quickly each visitor goes on; bounded, as those who were not seen for longest are forgotten.
+
+    A level falls by the limit each minute, so whoever stays below is never doubted, and whoever was above is after a
+    while. Seconds are those of the wall, as people live by them.
+
+    >>> pace = Pace()
+    >>> [pace.told("ab", "search", 5.0) for _ in range(61)][59:]
+    ['', 'more than 60 searches in a minute']
+    >>> pace.told("cd", "search", 5.0), pace.told("ab", "search", 70.0)
+    ('', '')
+    """
+
+    most_visitors: int = MOST_VISITORS
+    _levels: dict[tuple[str, PaceKind], _Level] = field(default_factory=dict)
+
+    def told(self, visitor: str, kind: PaceKind, at_s: float) -> str:
+        """Count one more, and say why it is not a person's; empty where it is."""
+        most = MOST_IN_A_MINUTE[kind]
+        before = self._levels.pop((visitor, kind), _Level(0.0, at_s))
+        rested = max(at_s - before.at_s, 0.0) / MINUTE_S * most
+        level = min(max(before.many - rested, 0.0) + 1.0, most * LONGEST_REST)
+        self._levels[visitor, kind] = _Level(level, max(at_s, before.at_s))
+        if len(self._levels) > self.most_visitors:
+            del self._levels[next(iter(self._levels))]
+        return f"more than {most} {kind}{'es' if kind == 'search' else 's'} in a minute" if level > most else ""

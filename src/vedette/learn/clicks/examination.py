@@ -1,0 +1,154 @@
+"""Which results were looked at at all? Models of how a page of results is read, fitted to clicks.
+
+A result that was not clicked was either not looked at or not liked, and only a model tells these apart. All are fitted
+by expectation maximisation over whole logs at once, in arrays: a row for each search, a column for each place.
+
+- *position*: place k is looked at with its own probability, whatever happened above (Richardson07).
+- *DBN*: from the top; after a click content with s, and else on to the next with g (Chapelle09). With s = 1 and g = 1
+  this is the *cascade*, where everybody stops at the first click (Craswell08).
+
+How attractive a result is leans on a prior, with the weight of a few views, so that one click is not the whole truth.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.policy import Floats, Ints
+
+__all__ = ["Cascade", "Clicks", "Position", "fit_cascade", "fit_position", "leaning_on"]
+
+Bools = npt.NDArray[np.bool_]
+STEPS = 30
+WEIGHT = 5.0  # views that the prior counts for
+_TINY = 1e-9
+
+
+class Clicks(NamedTuple):
+    """Searches: the results that were shown, by number (a result is a page for a query), and which were clicked."""
+
+    result: Ints
+    clicked: Bools
+    results: int
+
+    @property
+    def places(self) -> int:
+        """How many results a page of them has."""
+        return int(self.result.shape[1])
+
+
+class Position(NamedTuple):
+    """How probably each place is looked at, and each result clicked once it is; the first place is always looked at."""
+
+    examined: Floats
+    attraction: Floats
+
+    def chances(self, shown: Clicks) -> Floats:
+        """How probably each result of each search is clicked."""
+        return self.examined * self.attraction[shown.result]
+
+    def log_likelihood(self, shown: Clicks) -> float:
+        """Of the clicks of a log, natural, per search."""
+        chance = np.clip(self.chances(shown), _TINY, 1 - _TINY)
+        return float(np.where(shown.clicked, np.log(chance), np.log1p(-chance)).sum(axis=1).mean())
+
+
+class Cascade(NamedTuple):
+    """From the top: attraction of each result, how often a click contents, how often who is not content goes on."""
+
+    attraction: Floats
+    content: float
+    going_on: float
+
+    def log_likelihood(self, shown: Clicks) -> float:
+        """Of the clicks of a log, natural, per search: the known way to the last click, then all ways to stop."""
+        return float(self.by_search(shown).mean())
+
+    def by_search(self, shown: Clicks) -> Floats:
+        """The same for each search."""
+        ways, known = _ways(self, shown)
+        return np.asarray(known + np.log(np.maximum(ways.sum(axis=1), _TINY)))
+
+
+def leaning_on(prior: Floats, clicks: Floats, looks: Floats) -> Floats:
+    """The mean of what is believed after so many clicks in so many looks.
+
+    >>> leaning_on(np.array([0.2]), np.array([3.0]), np.array([5.0])).tolist()
+    [0.4]
+    """
+    return np.asarray((clicks + WEIGHT * prior) / (np.maximum(looks, clicks) + WEIGHT))
+
+
+def fit_position(log: Clicks, prior: Floats) -> Position:
+    """The position model; ``prior`` is what is believed of each result before its clicks."""
+    examined, attraction = 1.0 / np.arange(1.0, log.places + 1.0), prior
+    clicks = _by_result(log, log.clicked)
+    for _ in range(STEPS):
+        each = attraction[log.result]
+        missed = 1 - examined * each
+        looked = np.where(log.clicked, 1.0, examined * (1 - each) / missed)
+        attracted = np.where(log.clicked, 1.0, each * (1 - examined) / missed)
+        examined = looked.mean(axis=0)
+        # Attraction and examination are known up to a factor; the first place is looked at by everybody.
+        examined = np.minimum(examined / examined[0], 1.0)
+        attraction = leaning_on(prior, _by_result(log, attracted), _by_result(log, np.ones(log.clicked.shape)))
+    looks = _by_result(log, examined * np.ones(log.clicked.shape))
+    return Position(examined, leaning_on(prior, clicks, looks))
+
+
+def fit_cascade(log: Clicks, prior: Floats, *, stops_at_click: bool = False) -> Cascade:
+    """The DBN, or the pure cascade where a click ends the search."""
+    model = Cascade(prior, 1 - 1e-6, 1 - 1e-6) if stops_at_click else Cascade(prior, 0.5, 0.8)
+    clicks = _by_result(log, log.clicked)
+    for _ in range(STEPS):
+        ways, _known = _ways(model, log)
+        ways /= np.maximum(ways.sum(axis=1, keepdims=True), _TINY)
+        # Whoever stopped at a depth had looked at all before it.
+        looked = np.cumsum(ways[:, ::-1], axis=1)[:, ::-1]
+        attraction = leaning_on(prior, clicks, _by_result(log, looked))
+        content, going_on = _stopping(model, log, ways, looked)
+        model = Cascade(attraction, *((model.content, model.going_on) if stops_at_click else (content, going_on)))
+    return model
+
+
+def _by_result(log: Clicks, values: Floats | Bools) -> Floats:
+    weights = values.ravel().astype(np.float64)
+    return np.bincount(log.result.ravel(), weights=weights, minlength=log.results).astype(np.float64)
+
+
+def _last_click(log: Clicks) -> Ints:
+    """The place of the last click of each search; -1 where there is none."""
+    last = log.places - 1 - np.argmax(log.clicked[:, ::-1], axis=1)
+    return np.where(log.clicked.any(axis=1), last, -1)
+
+
+def _ways(model: Cascade, log: Clicks) -> tuple[Floats, Floats]:
+    """How probably a search ended at each depth without a further click, and the logarithm of what is known before."""
+    attraction = np.clip(model.attraction[log.result], _TINY, 1 - _TINY)
+    last, places = _last_click(log)[:, None], np.arange(log.places)
+    on, content = model.going_on, model.content
+    before = np.where(log.clicked, np.log(attraction), np.log1p(-attraction))
+    steps = np.where(log.clicked, np.log((1 - content) * on + _TINY), np.log(on))
+    known = np.where(places <= last, before, 0.0).sum(axis=1) + np.where(places < last, steps, 0.0).sum(axis=1)
+    # After the last click: content there, or on and past results that did not attract, until the reader leaves.
+    passed = np.cumsum(np.where(places > last, np.log1p(-attraction), 0.0), axis=1)
+    ends = np.where(places == log.places - 1, 1.0, 1 - on)
+    unsatisfied = np.where(last < 0, 1.0, 1 - content)
+    went = unsatisfied * on ** np.maximum(places - np.maximum(last, 0), 0) * np.exp(passed) * ends
+    ways = np.where(places < np.maximum(last, 0), 0.0, went)
+    return ways + np.where(places == last, content, 0.0), known
+
+
+def _stopping(model: Cascade, log: Clicks, ways: Floats, looked: Floats) -> tuple[float, float]:
+    """How often clicks contented, and how often those who were not content went on."""
+    last = _last_click(log)
+    rows = np.flatnonzero(last >= 0)
+    at_last = ways[rows, last[rows]]
+    is_end = last[rows] == log.places - 1
+    left = (1 - model.content) * np.where(is_end, 1.0, 1 - model.going_on)
+    contented = float((at_last * model.content / (model.content + left)).sum())
+    went = float(looked[:, 1:].sum())
+    stopped = float(ways[:, :-1].sum()) - float((at_last * model.content / (model.content + left))[~is_end].sum())
+    content = contented / max(float(log.clicked.sum()), 1.0)
+    return min(max(content, 0.01), 0.99), min(max(went / max(went + stopped, _TINY), 0.01), 0.999)

@@ -1,0 +1,100 @@
+"""Does what was learned do harm? Quality per click with and without it, and when to go back to the safe order.
+
+One visitor in ten, by the mark of the day, gets the order without anything learned; that is what the others are held
+against. Quality per click is how much the clicks of a group were worth on average (``quality.grade``). Visitors are
+the unit: clicks of one person are alike, so the interval is over people.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.learn.clicks.impressions import Bools, Impressions
+from vedette.policy import Floats
+
+__all__ = ["Arm", "Guarded", "Measured", "judged", "measured"]
+
+# Before so many people of each group clicked, nothing is said.
+FEWEST_PEOPLE = 30
+Z = 1.96
+# The guard looks again and again, and would cry wolf at one time in twenty; at three deviations it does far less often.
+Z_GUARD = 3.0
+REST_S = 7 * 86_400.0
+
+
+class Arm(NamedTuple):
+    """One group: how many people clicked, clicks, quality per click with the half width of its 95 % interval."""
+
+    people: int
+    clicks: int
+    quality: float
+    give_or_take: float
+
+
+class Measured(NamedTuple):
+    """Both groups, and with less without: mean and standard error. ``is_enough`` where something can be said."""
+
+    learned: Arm
+    plain: Arm
+    difference: float = 0.0
+    error: float = float("inf")
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether both groups are large enough."""
+        return min(self.learned.people, self.plain.people) >= FEWEST_PEOPLE
+
+
+class Guarded(NamedTuple):
+    """Whether the safe order is shown to all, until when (world time), since when groups are compared, and why."""
+
+    until_s: float = 0.0
+    since_s: float = 0.0
+    why: str = ""
+
+    def holds(self, now_s: float) -> bool:
+        """Whether it does."""
+        return now_s < self.until_s
+
+
+def measured(seen: Impressions, is_learned: Bools, among: Bools) -> Measured:
+    """Quality per click of both groups; ``is_learned`` says by row which order was shown, ``among`` what counts."""
+    clicked = seen.clicked & among
+    learned, plain = (_arm(seen, each & clicked) for each in (is_learned, ~is_learned))
+    if not (learned[0].people and plain[0].people):
+        return Measured(learned[0], plain[0])
+    difference = learned[0].quality - plain[0].quality
+    return Measured(learned[0], plain[0], difference, float(np.hypot(learned[1], plain[1])))
+
+
+def _arm(seen: Impressions, rows: Bools) -> tuple[Arm, float]:
+    """The group of some clicks, and the standard error of its quality: a ratio of sums over people."""
+    if not rows.any():
+        return Arm(0, 0, 0.0, float("inf")), float("inf")
+    _, person = np.unique(seen.visitor[rows], return_inverse=True)
+    clicks: Floats = np.bincount(person).astype(np.float64)
+    liked = np.bincount(person, seen.liked[rows])
+    quality = float(liked.sum() / clicks.sum())
+    people = len(clicks)
+    spread = float(np.sum((liked - quality * clicks) ** 2)) * people / max(people - 1, 1)
+    error = float(np.sqrt(spread)) / float(clicks.sum()) if people > 1 else float("inf")
+    return Arm(people, int(clicks.sum()), quality, Z * error), error
+
+
+def judged(before: Guarded, found: Measured, now_s: float) -> Guarded:
+    """Go on, go back to the safe order for a week, or try again after it.
+
+    >>> arms = Arm(400, 900, 0.4, 0.03), Arm(300, 800, 0.6, 0.03)
+    >>> judged(Guarded(), Measured(*arms, -0.2, 0.02), 5.0).why
+    'quality per click fell from 0.60 to 0.40'
+    >>> judged(Guarded(), Measured(*arms, -0.2, 0.1), 5.0).why
+    ''
+    """
+    if before.holds(now_s):
+        return before
+    if before.until_s:
+        return Guarded(since_s=before.until_s)
+    if found.is_enough and found.difference < -Z_GUARD * found.error:
+        why = f"quality per click fell from {found.plain.quality:.2f} to {found.learned.quality:.2f}"
+        return Guarded(now_s + REST_S, before.since_s, why)
+    return before

@@ -1,0 +1,133 @@
+"""The state of one walk over the tags of a page: its text in blocks, its links, its headings, its head.
+
+Text goes into one list of pieces; a tag that ends a line of thought puts ``BREAK`` there, any other tag puts nothing,
+so that ``<b>V</b>edette`` stays one word. For every block one number is kept: the marks of the containers that it
+stands in (``zones``), what kind of block it is, and how many of its characters are links. What a tag does is looked
+up by its name (``actions``), and most tags do nothing.
+
+A page writes the same tags over and over, attributes included, so the table of a page learns what whole tags do when
+that is nothing, or no more than to end a line. What ``<p>`` and ``<span>`` do hangs on whether one with a mark is open,
+which is rare: a page is calm until it opens the first, and while it is calm they are among what the table learns.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from vedette.parse.html.attributes import folded, plain_text
+from vedette.parse.html.head import Head
+from vedette.parse.html.tokenizer import Token
+
+__all__ = ["BREAK", "HEADING", "LINKED", "PREFORMATTED", "ROW", "Action", "Actions", "Link", "Scan", "Zone", "end_line"]
+
+# A control character that the HTML standard lets nobody write: not as itself, not as a reference.
+BREAK = "\x01"
+# Kinds of block, above the marks of ``zones``; the number of linked characters stands above all.
+HEADING, PREFORMATTED, ROW = 16, 32, 64
+LINKED = 8
+WHOLLY_LINKED = 1 << 40
+MOST_PIECES_OF_A_LINK = 40
+MOST_LEARNT = 2_000
+
+
+class Link(NamedTuple):
+    """Where a page points to, as written; what it calls the place; and whether its author does not vouch for it."""
+
+    href: str
+    text: str
+    nofollow: bool
+
+
+class Zone:
+    """A container that is open and matters: how many of its name are open inside it, and how it was outside."""
+
+    __slots__ = ("at", "before", "depth", "first", "name")
+
+    def __init__(self, name: str, scan: "Scan") -> None:
+        self.name, self.before, self.depth = name, scan.zone, 1
+        self.first, self.at = len(scan.blocks), len(scan.pieces)
+
+
+class Scan:
+    """What is known of a page up to some tag."""
+
+    __slots__ = (
+        *("alt", "block", "blocks", "calm", "does", "head", "heading_at", "headings", "learnt", "link_at", "links"),
+        *("opened", "pieces", "scripts", "tokens", "wants_script", "zone", "zones"),
+    )
+
+    def __init__(self) -> None:
+        self.does: Actions = {}
+        self.learnt: dict[str | None, Action | None] = {}
+        self.calm = True
+        self.pieces = [BREAK]
+        self.blocks: list[int] = []
+        self.block = 0
+        self.zone = 0
+        self.zones: list[Zone] = []
+        self.links: dict[str, Link] = {}
+        self.opened: tuple[str, bool] | None = None
+        self.link_at = 0
+        self.alt = ""
+        self.headings: list[tuple[int, str]] = []
+        self.heading_at = 0
+        self.head = Head()
+        self.scripts = 0
+        self.wants_script = False
+        self.tokens: Iterable[Token] = ()
+
+    def walk(self, does: "Actions", unlearnt: "Action", tokens: Iterable[Token]) -> None:
+        """Take the tags in; ``unlearnt`` is done for those that were not written so before."""
+        self.does, self.tokens = does, tokens
+        self.learnt = {**does, **_WHILE_CALM}
+        pieces, append, learnt_of = self.pieces, self.pieces.append, self.learnt.get
+        for text, tag in tokens:
+            if text and (pieces[-1] is not BREAK or not text.isspace()):
+                append(text)
+            action = learnt_of(tag, unlearnt)
+            if action is None:
+                continue
+            if action is not end_line:
+                action(self, tag or "", "")
+            elif pieces[-1] is not BREAK:
+                self.end_block()
+
+    def learn(self, tag: str, action: "Action | None") -> None:
+        """From now on the tag, as written, does only this."""
+        if len(self.learnt) < MOST_LEARNT:
+            self.learnt[tag] = action
+
+    def alarm(self) -> None:
+        """A paragraph or a span with a mark has begun, so that what was learnt of others is no longer true."""
+        if self.calm:
+            self.calm = False
+            self.learnt.clear()
+            self.learnt.update(self.does)
+
+    def end_block(self) -> None:
+        """Everything since the last break is one block."""
+        if self.opened and len(self.pieces) - self.link_at < MOST_PIECES_OF_A_LINK:
+            self.block |= WHOLLY_LINKED
+        self.pieces.append(BREAK)
+        self.blocks.append(self.block | self.zone)
+        self.block = 0
+
+    def text_since(self, position: int, longest: int) -> str:
+        """The text since some piece, breaks as spaces, folded and cut."""
+        text = "".join(self.pieces[position:]).replace(BREAK, " ")
+        if len(text) < longest and text.isascii() and "&" not in text and "\0" not in text:
+            return " ".join(text.split())
+        # References are at most some ten characters for one; the folding must not pay for megabytes.
+        return folded(plain_text(text[: 16 * longest]))[:longest].rstrip()
+
+
+Action = Callable[[Scan, str, str], None]
+Actions = Mapping[str | None, Action | None]
+
+
+def end_line(scan: Scan, _name: str = "", _attributes: str = "") -> None:
+    """A tag that ends a block and does nothing else."""
+    if scan.pieces[-1] is not BREAK:
+        scan.end_block()
+
+
+_WHILE_CALM: Actions = {"p": end_line, "/p": end_line, "span": None, "/span": None}

@@ -1,0 +1,260 @@
+"""How much does a page look like spam, by its content and its links?
+
+An additive score in logit form: every sign that goes beyond what honest pages show adds up to its weight, in
+proportion between *begins* and *full*; the sum starts at ``BIAS`` and goes through the logistic function. So no sign
+but the strongest condemns a page alone, and each condemnation can be told in words. Weights are chosen by hand and
+stand in one table (after the signs of Ntoulas, Najork, Manasse and Fetterly, Detecting Spam Web Pages through Content
+Analysis, WWW 2006, and of Fetterly, Manasse and Najork, Spam, Damn Spam, and Statistics, WebDB 2004).
+
+Repetition is judged on two slices of the text, its beginning and its middle: a whole text would cost more than it
+tells. For most pages a glance at the first letters of each is enough: the slices are read where it finds that few words
+are different, that words are long, or commas many. Only the host that a link names is looked at, so that links may be
+as written, and only where enough links may name one to count.
+
+*Useful for* stuffed texts, farms of hosts, lists of keywords. *Not useful for* fluent generated text.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from math import exp
+from operator import gt
+from typing import NamedTuple
+
+from vedette.model import registrable_domain
+
+__all__ = ["BIAS", "RULES", "Rule", "Signs", "Spam", "signs_of", "spam_score"]
+
+BIAS = -5.0
+REASON_LOGITS = 0.75
+GLANCE_LETTERS, SLICE_LETTERS = 150, 600
+MOST_LINKS = 1_000
+MOST_HOSTS = 200
+ENOUGH_WORDS = 40
+GLANCE_WORDS, GLANCE_DISTINCT, GLANCE_LENGTH, GLANCE_COMMAS = 25, 0.75, 10, 0.4
+LOOK_SHARE, LOOK_DISTINCT = 0.1, 0.6
+ENOUGH_LINKS = 10
+LOOK_FOREIGN = 0.4  # of all links; no smaller share counts
+LOOK_ANCHORS = 2  # letters in links to one of the text; fewer do not count
+LONGEST_ANCHOR = 200  # longer ones are cut where they are read
+LONGEST_AUTHORITY = 300
+ENOUGH_HOSTS = 8
+
+_SCHEMES = frozenset({"http:", "https:", ""})
+_HOST = re.compile(r"(?:[^?#@]*@)?([^?#:@]{1,253})")
+
+
+class Signs(NamedTuple):
+    """What a page shows; every share is from 0 to 1, and 0 where there is too little to judge by or it is too small.
+
+    ``top_share`` is the share of the most frequent word of four letters or more, ``pair_share`` that of pairs of words
+    which came before; ``title_repeats`` counts the title's most frequent word.
+    ``anchor_share`` is the share of letters that stand in links, ``foreign_share`` of links that leave the host,
+    ``fan_share`` of links to different hosts of one domain, ``target_share`` of links to the foreign domain that gets
+    most, ``blank_share`` of foreign links without text. ``foreign_inlinks`` counts links from other domains, where
+    that is known.
+    """
+
+    top_share: float = 0.0
+    pair_share: float = 0.0
+    word_letters: float = 0.0
+    comma_share: float = 0.0
+    hidden_share: float = 0.0
+    title_repeats: int = 0
+    anchor_share: float = 0.0
+    foreign_share: float = 0.0
+    fan_share: float = 0.0
+    target_share: float = 0.0
+    blank_share: float = 0.0
+    foreign_inlinks: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A sign, where it begins to count and where it counts in full, its weight in logits, and how to say it."""
+
+    sign: str
+    begins: float
+    full: float
+    weight: float
+    words: str
+
+    def logits(self, value: float) -> float:
+        """What a value of the sign adds."""
+        return self.weight * min(max((value - self.begins) / (self.full - self.begins), 0.0), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Spam:
+    """A score from 0 to 1, and what brought it about, the weightiest first."""
+
+    score: float
+    reasons: tuple[str, ...]
+
+
+RULES = (
+    Rule("top_share", 0.12, 0.30, 4.0, "{:.0%} of the text is one word"),
+    Rule("pair_share", 0.50, 0.85, 3.5, "{:.0%} of the text repeats itself"),
+    Rule("title_repeats", 2, 5, 3.0, "the title says one word {} times"),
+    Rule("comma_share", 0.50, 0.90, 2.5, "a comma after {:.0%} of the words"),
+    Rule("hidden_share", 0.50, 0.90, 2.5, "{:.0%} of the words are hidden"),
+    Rule("word_letters", 11, 16, 2.0, "words of {:.0f} letters on average"),
+    Rule("fan_share", 0.40, 0.70, 6.0, "{:.0%} of the links lead to different hosts of one domain"),
+    Rule("target_share", 0.50, 0.90, 1.5, "{:.0%} of the links lead to one foreign domain"),
+    Rule("blank_share", 0.30, 0.80, 1.5, "{:.0%} of the links that leave the host have no text"),
+    Rule("anchor_share", 0.70, 0.95, 1.0, "{:.0%} of the text is links"),
+    Rule("foreign_share", 0.60, 0.95, 1.0, "{:.0%} of the links leave the host"),
+)
+_BEGINS = tuple(rule.begins for field in Signs._fields for rule in RULES if rule.sign == field)
+UNLINKED_LOGITS, LINKED_LOGITS, MANY_INLINKS = 1.0, -3.0, 5
+
+
+def spam_score(signs: Signs) -> Spam:
+    """The score of what a page shows.
+
+    >>> spam_score(Signs()).score < 0.01
+    True
+    >>> spam_score(Signs(top_share=0.3, title_repeats=5)).reasons
+    ('30% of the text is one word', 'the title says one word 5 times')
+    """
+    found = _found(signs) if any(map(gt, signs[:-1], _BEGINS)) else []
+    logits = BIAS + _standing(signs.foreign_inlinks) + sum([added for added, _, _ in found])
+    reasons = [rule.words.format(value) for added, rule, value in found if added >= REASON_LOGITS]
+    return Spam(1 / (1 + exp(-logits)), tuple(reasons))
+
+
+def _found(signs: Signs) -> list[tuple[float, Rule, float]]:
+    """What each sign adds that goes beyond what honest pages show, the weightiest first."""
+    found = [(rule.logits(value), rule, value) for rule in RULES if (value := getattr(signs, rule.sign)) > rule.begins]
+    return sorted(found, key=lambda each: -each[0])
+
+
+def _standing(foreign_inlinks: int | None) -> float:
+    """Links from elsewhere are hard to come by; a page that only its own domain links to is a little suspect."""
+    if foreign_inlinks is None:
+        return 0.0
+    return LINKED_LOGITS * min(foreign_inlinks / MANY_INLINKS, 1.0) if foreign_inlinks else UNLINKED_LOGITS
+
+
+def signs_of(
+    host: str,
+    title: str,
+    main: str,
+    words: int,
+    hidden_words: int,
+    links: Sequence[tuple[str, str]],
+    foreign_inlinks: int | None = None,
+) -> Signs:
+    """The signs of a page of a host; links are pairs of an address, as written, and its text."""
+    links = links[:MOST_LINKS]
+    return Signs(
+        *_repetition(main),
+        hidden_words / (hidden_words + words) if hidden_words >= ENOUGH_WORDS else 0.0,
+        _title_repeats(title),
+        *(_of_links(host, main, links) if len(links) >= ENOUGH_LINKS else (0.0, 0.0, 0.0, 0.0, 0.0)),
+        foreign_inlinks,
+    )
+
+
+def _repetition(main: str) -> tuple[float, float, float, float]:
+    """Shares of the most frequent word and of pairs seen before, letters per word, commas per word."""
+    if _is_plain(_slices(main, GLANCE_LETTERS)):
+        return 0.0, 0.0, 0.0, 0.0
+    sample = _slices(main, SLICE_LETTERS)
+    words = sample.split()
+    count = len(words)
+    if count < ENOUGH_WORDS:
+        return 0.0, 0.0, 0.0, 0.0
+    counts = Counter(words)
+    return (
+        _top_word(counts) / count if max(counts.values()) > LOOK_SHARE * count else 0.0,
+        # A pair cannot come again more often than its second word does, so most texts need no count of pairs.
+        1 - len(set(pairwise(words))) / (count - 1) if len(counts) < LOOK_DISTINCT * count else 0.0,
+        # The mean length of a word means nothing where words are not set apart, and little in other scripts.
+        len(sample) / count - 1 if sample.isascii() else 0.0,
+        sample.count(",") / count,
+    )
+
+
+def _slices(main: str, letters: int) -> str:
+    middle = max(letters, len(main) // 2)
+    return f"{main[:letters]} {main[middle : middle + letters]}".lower()
+
+
+def _is_plain(sample: str) -> bool:
+    """Whether there are words enough, most of them different, none too long on average, and commas among few."""
+    words = sample.split()
+    count = len(words)
+    return (
+        count >= GLANCE_WORDS
+        and len(set(words)) > GLANCE_DISTINCT * count
+        and len(sample) <= GLANCE_LENGTH * count
+        and sample.count(",") <= GLANCE_COMMAS * count
+    )
+
+
+def _top_word(counts: Counter[str]) -> int:
+    """How often the most frequent word occurs that is neither short, as articles are, nor a number."""
+    return max((often for word, often in counts.items() if len(word) > 3 and word.isalpha()), default=0)
+
+
+def _title_repeats(title: str) -> int:
+    words = title[:300].lower().split()
+    if len(set(words)) == len(words):
+        return 1
+    return max([words.count(word) for word in words if len(word) > 3], default=1)
+
+
+def _of_links(host: str, main: str, links: Sequence[tuple[str, str]]) -> tuple[float, float, float, float, float]:
+    """Shares: of letters in links; of links off the host, to hosts of one domain, to one foreign domain, textless."""
+    anchors = 0
+    if len(links) * LONGEST_ANCHOR > LOOK_ANCHORS * len(main):
+        anchors = sum([len(text) for _, text in links])
+    return anchors / (anchors + len(main) or 1), *_leaving(host, links)
+
+
+def _leaving(host: str, links: Sequence[tuple[str, str]]) -> tuple[float, float, float, float]:
+    """Shares of links: off the host, to different hosts of one domain, to one foreign domain, without text."""
+    away = [link for link in links if "//" in link[0]]
+    few = len(away) <= LOOK_FOREIGN * len(links)
+    if few and (len(away) < ENOUGH_LINKS or "" not in [text for _, text in away]):
+        return 0.0, 0.0, 0.0, 0.0
+    named = [
+        (_host_of(parts[2][:LONGEST_AUTHORITY]), text)
+        for href, text in away
+        if not (parts := href.split("/", 3))[1] and parts[0].lower() in _SCHEMES
+    ]
+    leaving = [each for each in named if each[0] not in {host, ""}]
+    if len(leaving) < ENOUGH_LINKS:
+        return len(leaving) / len(links), 0.0, 0.0, 0.0
+    blank = sum([not text for _, text in leaving]) / len(leaving)
+    fan, target = (0, 0) if few else _domains(host, Counter([name for name, _ in leaving]))
+    return len(leaving) / len(links), fan / len(links), target / len(links), blank
+
+
+def _domains(host: str, counts: Counter[str]) -> tuple[int, int]:
+    """How many hosts the domain with most of them has, and how many links the most linked foreign domain."""
+    own = _domain(host)
+    hosts: Counter[str] = Counter()
+    links: Counter[str] = Counter()
+    for name, often in counts.most_common(MOST_HOSTS):
+        domain = _domain(name)
+        hosts[domain] += 1
+        links[domain] += often
+    fan = max(hosts.values())
+    links.pop(own, None)
+    return fan if fan >= ENOUGH_HOSTS else 0, max(links.values(), default=0)
+
+
+# The pages of a site name the same few hosts. What is remembered is short, so that strangers cannot fill the memory.
+@lru_cache(maxsize=4096)
+def _host_of(authority: str) -> str:
+    """The host that an authority names, empty where it names none."""
+    found = _HOST.match(authority)
+    return found[1].lower() if found else ""
+
+
+_domain = lru_cache(maxsize=4096)(registrable_domain)

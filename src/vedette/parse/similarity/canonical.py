@@ -1,0 +1,175 @@
+"""Which of several URLs with the same content is shown and kept fresh: a rule in steps that can be told to people.
+
+Within a site (a registrable domain) the first step that makes a difference decides:
+
+1. *declared*: the one that most of the site's copies in the group name as their canonical;
+2. *https* over http;
+3. *redirects*: others lead here;
+4. *query*: none, over some, over one with a session or tracking parameter;
+5. *present*: what was shown until now stays, unless one of the steps above speaks against it;
+6. *in-links*: more links lead to it;
+7. *shorter*: no index file, fewer segments, fewer characters;
+8. *found*: known longer; and of URLs that are alike in all this, the first in the order of the alphabet.
+
+Then the best of each site are compared: one whose own page names a copy on another site as its canonical gives way to
+it (*yields*), and then steps 5 to 8 decide. What a site says of itself counts for nothing against another site, and
+neither does its https or its tidy URLs: else anybody who copies a page, better dressed, could take its place.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from vedette.model import SESSION_PARAMETERS, TRACKING_PARAMETERS, registrable_domain
+
+__all__ = ["Member", "choose"]
+
+_INDEX_FILE = re.compile(r"/(?:index|default)\.[a-z]{2,5}\Z", re.IGNORECASE)
+_MARKED = re.compile(
+    "(?:" + "|".join(re.escape(name).replace(r"\*", ".*") for name in TRACKING_PARAMETERS + SESSION_PARAMETERS) + ")",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A URL of a group of copies.
+
+    ``declared`` is the absolute URL that its page names as canonical, empty for none; ``redirected`` how many known
+    URLs redirect to it; ``found`` grows with the time at which it became known.
+    """
+
+    url: str
+    declared: str = ""
+    redirected: int = 0
+    in_links: int = 0
+    found: float = 0.0
+
+
+class _Standing(NamedTuple):
+    """How a member stands at each step within its site; larger is better."""
+
+    declared: int
+    https: bool
+    redirects: bool
+    query: int
+    present: bool
+    in_links: int
+    shorter: tuple[bool, int, int]
+    found: float
+
+
+class _Claim(NamedTuple):
+    """How the best member of a site stands against those of other sites; larger is better."""
+
+    holds: bool
+    present: bool
+    in_links: int
+    shorter: tuple[bool, int, int]
+    found: float
+
+
+_Ranking = list[tuple[_Standing, Member]] | list[tuple[_Claim, Member]]
+
+_REASONS: Mapping[str, str] = {
+    "declared": "more copies name it as canonical",
+    "https": "it is https",
+    "redirects": "redirects lead to it",
+    "query": "its query is cleaner",
+    "holds": "the other yields to a copy on another site",
+    "present": "it was chosen before and nothing weighty speaks against it",
+    "in_links": "more links lead to it",
+    "shorter": "its URL is simpler",
+    "found": "it was found first",
+}
+
+
+def choose(members: Sequence[Member], present: str = "") -> tuple[int, str]:
+    """The place of the canonical member, and why it and not the runner-up; the order of members is no matter.
+
+    ``present`` is the URL that was chosen before, empty for none.
+
+    >>> choose([Member("http://a.example/x?utm_source=b"), Member("http://a.example/x")])
+    (1, 'its query is cleaner, unlike http://a.example/x?utm_source=b')
+    """
+    if not members:
+        raise ValueError("a group of copies has at least one member")
+    sites: dict[str, list[Member]] = {}
+    for member in members:
+        sites.setdefault(_site(member.url), []).append(member)
+    rankings = [_ranked_within(site, present) for site in sites.values()]
+    ranking = rankings[0] if len(rankings) == 1 else _ranked_between([best[0][1] for best in rankings], sites, present)
+    return members.index(ranking[0][1]), _reason(ranking)
+
+
+def _ranked_within(site: Sequence[Member], present: str) -> _Ranking:
+    votes = Counter(member.declared for member in site)
+    return _ranked([(_standing(member, votes[member.url], present), member) for member in site])
+
+
+def _ranked_between(bests: Sequence[Member], sites: Mapping[str, Sequence[Member]], present: str) -> _Ranking:
+    site_of = {member.url: name for name, site in sites.items() for member in site}
+    shown = site_of.get(present)
+    return _ranked([(_claim(best, site_of, shown), best) for best in bests])
+
+
+def _ranked(standings: _Ranking) -> _Ranking:
+    """Best first; equal ones by the alphabet."""
+    standings.sort(key=lambda each: each[1].url)
+    standings.sort(key=lambda each: each[0], reverse=True)
+    return standings
+
+
+def _standing(member: Member, votes: int, present: str) -> _Standing:
+    url = member.url
+    return _Standing(
+        declared=votes,
+        https=url.startswith("https://"),
+        redirects=member.redirected > 0,
+        query=_cleanness(url),
+        present=url == present,
+        in_links=member.in_links,
+        shorter=_simplicity(url),
+        found=-member.found,
+    )
+
+
+def _claim(best: Member, site_of: Mapping[str, str], shown: str | None) -> _Claim:
+    ours = site_of[best.url]
+    return _Claim(
+        holds=site_of.get(best.declared, ours) == ours,
+        present=ours == shown,
+        in_links=best.in_links,
+        shorter=_simplicity(best.url),
+        found=-best.found,
+    )
+
+
+def _cleanness(url: str) -> int:
+    """2 without a query, 1 with one, 0 with a session or tracking parameter."""
+    query = url.partition("?")[2]
+    if not query:
+        return 2
+    return 0 if any(_MARKED.fullmatch(piece.partition("=")[0]) for piece in query.split("&")) else 1
+
+
+def _simplicity(url: str) -> tuple[bool, int, int]:
+    path = url.partition("?")[0]
+    return not _INDEX_FILE.search(path), -path.rstrip("/").count("/"), -len(url)
+
+
+def _site(url: str) -> str:
+    authority = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
+    host, colon, port = authority.rpartition(":")
+    return registrable_domain(host if colon and port.isdigit() else authority)
+
+
+def _reason(ranking: _Ranking) -> str:
+    if len(ranking) == 1:
+        return "it is the only one"
+    (best, _), (second, runner_up) = ranking[:2]
+    steps = zip(best._fields, best, second, strict=True)
+    decisive = next((step for step, ours, theirs in steps if ours != theirs), "")
+    return f"{_REASONS.get(decisive, 'it comes first in the alphabet')}, unlike {runner_up.url}"

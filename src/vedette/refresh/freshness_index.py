@@ -1,0 +1,156 @@
+"""The index that makes copies fresh: what a fetch is worth after a wait, and the wait after which it is worth a price.
+
+A page of weight mu changes as a Poisson process with a rate of D a day. When its copy is t days old, a fetch is worth
+
+    (mu / D) (1 - exp(-D t) (1 + D t))
+
+and fetching every page whenever this reaches one price for all is the best that a budget allows. Cho and Garcia-Molina
+(2003) have it as equal slopes, Azar and others (2018) as a plan of rates, Olston and Pandey (2008, appendix) as this
+index. It grows with t towards mu / D, so a page with mu / D at or below its price is never worth a fetch: it changes
+too fast, or matters too little.
+
+The wait has a closed way to it: with z = price D / mu the equation is x - ln(1 + x) = -ln(1 - z) for x = D t, whose
+left side is convex, so Newton's steps come from above and never overshoot.
+
+Rates are shrunk to that of all pages: of c changes in T days a page has D = (c + 1/2) / (T + 1/2 / Dbar). With less
+than that the index loses to fetching in turn on most real sites.
+"""
+
+import numpy as np
+
+from vedette.policy import Floats, Ints
+from vedette.refresh.known_pages import Bools, Known, Memory
+
+__all__ = [
+    "DAY_S",
+    "due_after",
+    "elapsed_days",
+    "index_wait_days",
+    "index_worth",
+    "mean_rate",
+    "remembered",
+    "shrunk_rates",
+    "significant",
+    "staleness_at",
+    "staleness_worth",
+    "unknown_as",
+    "with_counts",
+]
+
+DAY_S = 86_400.0
+STEPS = 6  # by then Newton stands still, wherever it began
+# Below this, differences of nearly equal numbers have too few digits left, and a series has them all.
+SMALL = 0.01
+PSEUDO = 0.5
+# Before anything is known: a page changes once a month.
+FIRST_RATE_D = 1 / 30
+
+
+def index_worth(rate_d: Floats, weight: Floats, days: Floats) -> Floats:
+    """What a fetch is worth after so many days, in weight times days.
+
+    >>> index_worth(np.array([0.5, 2.0]), np.ones(2), np.array([2.0, 1e6])).round(4).tolist()
+    [0.5285, 0.5]
+    """
+    worth: Floats = weight / rate_d * staleness_worth(rate_d * days)
+    return worth
+
+
+def staleness_worth(changes: Floats) -> Floats:
+    """1 - exp(-x) (1 + x) for x changes that are expected since the last fetch, from wherever that belief comes."""
+    series = changes**2 * (1 / 2 - changes * (1 / 3 - changes * (1 / 8 - changes / 30)))
+    exact = -np.expm1(-changes) - changes * np.exp(-changes)
+    return np.where(changes < SMALL, series, exact)
+
+
+def staleness_at(part: Floats) -> Floats:
+    """The x at which that is ``part``; infinity where it never is.
+
+    >>> staleness_at(staleness_worth(np.array([0.001, 2.0]))).round(6).tolist(), staleness_at(np.ones(1)).tolist()
+    ([0.001, 2.0], [inf])
+    """
+    changes = np.full(len(part), np.inf)
+    possible = part < 1
+    changes[possible] = _changes_at(part[possible])
+    return changes
+
+
+def index_wait_days(rate_d: Floats, weight: Floats, price: Floats) -> Floats:
+    """The days after which a fetch is worth its price; infinity for never, and for a page that never changes.
+
+    >>> index_wait_days(np.array([0.5, 2.0]), np.ones(2), np.full(2, 0.5285)).round(2).tolist()
+    [2.0, inf]
+    """
+    never = np.full(len(rate_d), np.inf)
+    part = np.divide(price * rate_d, weight, out=never.copy(), where=weight > 0)
+    possible = (part < 1) & (rate_d > 0)
+    waits = never
+    waits[possible] = _changes_at(part[possible]) / rate_d[possible]
+    return waits
+
+
+def _changes_at(part: Floats) -> Floats:
+    """The x with 1 - exp(-x) (1 + x) = part, for parts from 0 to below 1."""
+    level = -np.log1p(-part)
+    root = np.sqrt(2 * level)
+    series = root * (1 + root * (1 / 3 + root * (1 / 36 - root / 270)))
+    # sqrt(2y) + y lies above the solution and at most half as much again.
+    changes = np.maximum(root + level, SMALL)
+    for _ in range(STEPS):
+        changes -= (changes - np.log1p(changes) - level) * (1 + changes) / changes
+        changes = np.maximum(changes, SMALL)
+    solved: Floats = np.where(root < SMALL, series, changes)
+    return solved
+
+
+def due_after(batch: Known, days: Floats) -> Floats:
+    """The times so many days after the last fetches."""
+    due: Floats = batch.last_fetch_s + days * DAY_S
+    return due
+
+
+def elapsed_days(batch: Known) -> Floats:
+    """The days of which ``changed`` speaks; 0 where a fetch says nothing of changes (a first one, a dead page)."""
+    days = np.fmax(batch.last_fetch_s - batch.before_s, 0.0) / DAY_S
+    return np.where(batch.first_fetch | batch.gone | np.isnan(batch.before_s), 0.0, days)
+
+
+def remembered(rows: Floats, place: Ints) -> Floats:
+    """The rows at these places; zeros where nothing is remembered yet."""
+    found = np.zeros((len(place), rows.shape[1]))
+    inside = place < len(rows)
+    found[inside] = rows[place[inside]]
+    return found
+
+
+def with_counts(memory: Memory, batch: Known, counts: Floats) -> Memory:
+    """A memory with these counts (a row for each page) added to pages and to everything; a first fetch begins anew."""
+    after = memory.reaching(batch)
+    after.pages[batch.place[batch.first_fetch]] = 0.0
+    after.pages[batch.place] += counts
+    after.groups[0] += counts.sum(axis=0)
+    return after
+
+
+def mean_rate(memory: Memory) -> float:
+    """Changes a day of all pages together, out of columns 0 (changes) and 1 (days)."""
+    changes, days = memory.groups[0, :2].tolist()
+    return float((changes + PSEUDO) / (days + PSEUDO / FIRST_RATE_D))
+
+
+def shrunk_rates(memory: Memory, batch: Known) -> Floats:
+    """Changes a day of each page, shrunk to the mean."""
+    own = remembered(memory.pages, batch.place)
+    rates: Floats = (own[:, 0] + PSEUDO) / (own[:, 1] + PSEUDO / mean_rate(memory))
+    return rates
+
+
+def unknown_as(values: Floats, instead: float) -> Floats:
+    """The same with a number where nothing is known."""
+    return np.where(np.isnan(values), instead, values)
+
+
+def significant(batch: Known, threshold: float) -> Bools:
+    """Changes of more than this part of the text; one whose size is unknown counts."""
+    large: Bools = batch.changed & (unknown_as(batch.share, np.inf) > threshold)
+    return large

@@ -1,0 +1,31 @@
+"""A data folder changed without a running tree: held, opened, committed and closed as it was found.
+
+A folder whose last crawl was killed stays marked so, whatever is written in between: the next crawl must still be as
+cautious as after a crash.
+"""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from vedette.adapters.crawl_store.data_folder import State, hold, open_state
+
+__all__ = ["written"]
+
+
+@contextmanager
+def written(folder: Path, wall_s: float) -> Iterator[State]:
+    """The state of a folder that nobody else uses; what was written is kept if nothing is raised."""
+    with hold(folder):
+        state = open_state(folder, socket.gethostname(), wall_s)
+        try:
+            yield state
+        except BaseException:
+            if state.db.in_transaction:
+                state.db.execute("ROLLBACK")
+            if state.clean:
+                state.book.set_life("end", "clean")
+            state.db.close()
+            raise
+        state.close(clean=state.clean)

@@ -1,0 +1,98 @@
+"""How important pages are, and which words they have: worked out beside the indexer, in a process that gives way.
+
+python -m vedette.runtime.indexing.pagerank GENERATION
+"""
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.adapters.index_store.indexer_store import read_aliases
+from vedette.adapters.index_store.page_table import PageTable, write_rank
+from vedette.errors import StoreError
+from vedette.index.pagerank import host_importance, page_importance, percentiles
+from vedette.policy import Ints
+from vedette.runtime.processes.background import Aside, give_way
+from vedette.runtime.search.lexicon import write_lexicon
+
+__all__ = ["Ranking", "rank"]
+
+# It is worked out again when the index has grown by this share, and at the latest after so many seconds.
+GROWTH = 0.1
+LATEST_S = 1800.0
+
+
+class Ranking:
+    """When to work it out, and the process that does."""
+
+    def __init__(self) -> None:
+        self._aside = Aside("vedette.runtime.indexing.pagerank")
+        self._pages = 0
+        self._hurried = False
+
+    def hurry(self) -> None:
+        """Something was hidden or shown again: no suggestion is to name it, or one may."""
+        self._hurried = True
+
+    def step(self, table: PageTable, now_s: float) -> None:
+        """Begin where it is time."""
+        if not self._aside.is_free(now_s):
+            return
+        pages = len(table.indexed)
+        changed = abs(pages - self._pages) > GROWTH * self._pages or now_s - self._aside.began_s > LATEST_S
+        if pages and (changed or self._hurried):
+            self._pages, self._hurried = pages, False
+            self._aside.begin(now_s, str(table.folder))
+
+    def close(self) -> None:
+        """What it was at is begun anew next time."""
+        self._aside.close()
+
+
+def rank(generation: Path) -> int:
+    """Work it out for all pages of a generation; how many there are."""
+    table = PageTable(generation)
+    ids = table.indexed
+    if not len(ids):
+        return 0
+    sources, targets = _edges(table, ids, generation)
+    hosts = table.rows["host"][ids].astype(np.int64)
+    worth = page_importance(sources, targets, len(ids), hosts=hosts)
+    of_hosts = host_importance(worth, hosts)
+    pages, homes = np.zeros((2, int(ids[-1]) + 1), np.float32)
+    pages[ids], homes[ids] = percentiles(worth), percentiles(of_hosts)[hosts]
+    write_rank(generation, pages, homes)
+    return len(ids)
+
+
+def _edges(table: PageTable, ids: Ints, generation: Path) -> tuple[Ints, Ints]:
+    """Every link between two pages of the index, by their places in ``ids``; what leads on is followed once."""
+    links = [table.links(id_) for id_ in ids.tolist()]
+    sources = np.repeat(np.arange(len(ids)), [len(each) for each in links])
+    prints = np.concatenate(links)
+    own = table.rows["print"][ids]
+    order = np.argsort(own, kind="stable")
+    aliases = np.array(read_aliases(generation) or np.zeros((0, 2)), np.int64)
+    prints = _followed(prints, aliases)
+    places = np.minimum(np.searchsorted(own[order], prints), len(ids) - 1)
+    targets = order[places]
+    known = own[targets] == prints
+    return sources[known], targets[known]
+
+
+def _followed(prints: Ints, aliases: npt.NDArray[np.int64]) -> Ints:
+    if not len(aliases) or not len(prints):
+        return prints
+    aliases = aliases[np.argsort(aliases[:, 0], kind="stable")]
+    places = np.minimum(np.searchsorted(aliases[:, 0], prints), len(aliases) - 1)
+    return np.where(aliases[places, 0] == prints, aliases[places, 1], prints)
+
+
+if __name__ == "__main__":
+    give_way()
+    with suppress(StoreError, FileNotFoundError):  # another generation took its place meanwhile
+        rank(Path(sys.argv[1]))
+        write_lexicon(Path(sys.argv[1]))

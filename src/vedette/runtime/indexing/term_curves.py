@@ -1,0 +1,210 @@
+"""What gains are measured with, made of what people ask for and of what all pages say: beside the indexer.
+
+python -m vedette.runtime.indexing.term_curves FOLDER CLOCK
+
+It reads the record of searches and the words of all pages, in a process that gives way, and keeps the outcome in the
+generation (``curves``), where the indexer finds it.
+
+Curves need not be of this moment. There is reason to make them anew when the index has grown by half, when as many
+pages have changed as there are, and after a day, since people ask for other things; but each making has to be *paid*:
+it waits until indexing has taken a hundred times the processor time that the last making took. So measuring gains
+stays a small part of indexing, however large the index is. Unpaid they are made where there are none, where the index
+has grown fourfold, and after a week, in which little is asked for that was not before.
+"""
+
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.adapters.clock import Clock, read_clock
+from vedette.adapters.event_store.reader import RecordView
+from vedette.adapters.index_store.generations import Generations
+from vedette.adapters.index_store.page_table import PageTable
+from vedette.engine.search.needy_terms import needy_words
+from vedette.errors import StoreError
+from vedette.index.quality.curves import Curve
+from vedette.index.quality.gains import Flags, forward_of
+from vedette.index.quality.term_curves import Gathered, TermCurves
+from vedette.index.quality.watched_terms import MOST_WATCHED, NO_WORDS, Watched, answers_of, named_terms, watched_terms
+from vedette.index.query.retrieval import Forward
+from vedette.learn.workload import Workload, learned_from
+from vedette.policy import Ints
+from vedette.runtime.indexing.needs_file import read_needs
+from vedette.runtime.processes.background import Aside, give_way
+
+__all__ = ["CurveFile", "Curving", "Made", "is_due", "keep_curves", "learned", "made_of", "make_curves", "write_curves"]
+
+FILE = "curves"
+LEARNED_S = 90 * 86_400.0  # what is older counts next to nothing
+PAGES_AT_ONCE = 1000
+NAMED_PAGES = 20_000  # of so many pages, evenly spread, it is read what they are called
+# A reason to make them anew: the index has grown by so much, so many of its pages have changed, or so long ago.
+GROWN, CHANGED_SHARE, OLD_S = 1.5, 1.0, 86_400.0
+# What a making may take of what indexing has taken since the last; and when it is not asked for that.
+PAID_SHARE = 0.01
+UNPAID_GROWN, UNPAID_S = 4.0, 7 * 86_400.0
+LOOK_EVERY_S = 2.0
+UNREADABLE = (FileNotFoundError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+
+
+class Made(NamedTuple):
+    """Of how many pages curves were made, what that took (processor time of all the process), and how old they are."""
+
+    pages: int
+    took_s: float
+    age_s: float
+
+
+class Curving:
+    """When to make them, and the process that does. ``spent`` tells the processor time of indexing so far."""
+
+    def __init__(self, folder: Path, clock: Clock, spent: Callable[[], float] = time.process_time) -> None:
+        self._aside = Aside("vedette.runtime.indexing.term_curves")
+        self._folder, self._clock, self._spent = folder, clock, spent
+        self._changes, self._spent_s = 0, spent()
+        self._look_s = 0.0
+
+    def step(self, table: PageTable, changes: int, now_s: float) -> bool:
+        """Begin where it is time, and say so; ``changes`` is how often the words of a page have changed."""
+        if changes == self._changes or now_s < self._look_s or not self._aside.is_free(now_s):
+            return False
+        self._look_s = now_s + LOOK_EVERY_S
+        spent_s = self._spent()
+        # Whoever turns to another generation counts from 0.
+        since = abs(changes - self._changes)
+        is_time = is_due(made_of(table.folder), len(table.indexed), since, spent_s - self._spent_s)
+        if is_time:
+            self._changes, self._spent_s = changes, spent_s
+            self._aside.begin(now_s, str(self._folder), str(self._clock))
+        return is_time
+
+    def close(self) -> None:
+        """What it was at is begun anew next time."""
+        self._aside.close()
+
+
+def is_due(made: Made | None, pages: int, changes: int, spent_s: float) -> bool:
+    """Whether to make curves anew, of so many pages, after so many changes and so much processor time of indexing.
+
+    >>> hour_old = Made(pages=1000, took_s=2.0, age_s=3600.0)
+    >>> [is_due(hour_old, 1000, changes, 200.0) for changes in (900, 1100)], is_due(hour_old, 1000, 1100, 199.0)
+    ([False, True], False)
+    """
+    if made is None or pages > UNPAID_GROWN * made.pages or made.age_s > UNPAID_S:
+        return True
+    is_wanted = pages > GROWN * made.pages or changes > CHANGED_SHARE * pages or made.age_s > OLD_S
+    return is_wanted and PAID_SHARE * spent_s >= made.took_s
+
+
+class CurveFile:
+    """The curves of a generation, read again when there are others; ``needy`` says which words are needy."""
+
+    def __init__(self, generation: Path) -> None:
+        self._path = generation / FILE
+        self._written_ns = 0
+        self._curves: TermCurves | None = None
+        self._again: TermCurves | None = None
+        self.needy: Flags | None = None
+
+    def curves(self) -> TermCurves | None:
+        """The latest; None before there are any."""
+        with suppress(*UNREADABLE):
+            written_ns = self._path.stat().st_mtime_ns
+            if written_ns != self._written_ns:
+                self._written_ns = written_ns
+                self._curves, needy = _read(self._path)
+                self.needy = np.isin(np.arange(len(self._curves.watched)), needy)
+                self._again = self._curves if self.needy.all() else self._curves.some(np.flatnonzero(self.needy))
+        return self._curves
+
+    def again(self) -> TermCurves | None:
+        """Those of needy words, by which new versions of known pages are measured."""
+        self.curves()
+        return self._again
+
+
+def made_of(generation: Path) -> Made | None:
+    """How the curves of a generation were made; None where there are none that can be read."""
+    path = generation / FILE
+    with suppress(*UNREADABLE), np.load(path) as kept:
+        pages, took_s = kept["made"].tolist()
+        return Made(int(pages), float(took_s), time.time() - path.stat().st_mtime)
+    return None
+
+
+def write_curves(folder: Path, generation: Path, now_s: float, began_s: float | None = None) -> None:
+    """Make them of what there is now, and keep them in the generation; it began at this processor time, or now."""
+    began_s = time.process_time() if began_s is None else began_s
+    table = PageTable(generation)
+    curves = make_curves(table, learned(folder, now_s), now_s)
+    needy = needy_words(curves, read_needs(generation))
+    keep_curves(generation, curves, len(table.indexed), time.process_time() - began_s, needy)
+
+
+def keep_curves(generation: Path, curves: TermCurves, pages: int, took_s: float, needy: Ints | None = None) -> None:
+    """Keep curves where the indexer of a generation finds them, in one step; of so many pages, in so much time.
+
+    ``needy`` are the words by which new versions of known pages are measured; without it all are.
+    """
+    draft = generation / f"{FILE}.new"
+    with draft.open("wb") as file:
+        np.savez(
+            file,
+            numbers=curves.watched.numbers,
+            frequency=curves.watched.frequency,
+            idf=curves.idf,
+            text=np.stack(curves.text),
+            links=np.stack(curves.links),
+            made=np.array([pages, took_s]),
+            needy=np.arange(len(curves.watched)) if needy is None else needy,
+        )
+    draft.replace(generation / FILE)
+
+
+def learned(folder: Path, now_s: float) -> Workload:
+    """What people ask for, here and as was imported from elsewhere."""
+    record = RecordView(folder)
+    imported = ((at_s, words, float(times)) for words, at_s, times in record.imported())
+    return learned_from(chain(record.counts(now_s - LEARNED_S), imported))
+
+
+def make_curves(table: PageTable, workload: Workload, now_s: float) -> TermCurves:
+    """The curves of what is asked for, over all pages of a generation."""
+    ids = table.indexed
+    named = named_terms(table.forward(ids[:: len(ids) // NAMED_PAGES + 1]))
+    asked = [(term.words, term.weight) for term in workload.terms(now_s, MOST_WATCHED)]
+    watched = watched_terms(asked, workload.searches(now_s), named)
+    gathered = Gathered(watched)
+    for begin in range(0, len(ids), PAGES_AT_ONCE):
+        some = ids[begin : begin + PAGES_AT_ONCE]
+        gathered.add(answers_of(watched, _nothing(some), table.forward(some)), table.signals(some).importance)
+    return gathered.curves(len(ids))
+
+
+def _nothing(ids: Ints) -> Forward:
+    """As many pages without words."""
+    return forward_of([NO_WORDS] * len(ids))
+
+
+def _read(path: Path) -> tuple[TermCurves, Ints]:
+    """The curves, and which words are needy; all of them in files that do not say."""
+    with np.load(path) as kept:
+        watched = Watched(kept["numbers"], kept["frequency"])
+        needy = kept["needy"] if "needy" in kept else np.arange(len(watched))
+        return TermCurves(watched, kept["idf"], Curve(*kept["text"]), Curve(*kept["links"])), needy
+
+
+if __name__ == "__main__":
+    give_way()
+    data_folder = Path(sys.argv[1])
+    current = Generations(data_folder).current()
+    with suppress(StoreError, FileNotFoundError):  # another generation took its place meanwhile
+        if current is not None:
+            write_curves(data_folder, current, read_clock(sys.argv[2]).now(), began_s=0.0)

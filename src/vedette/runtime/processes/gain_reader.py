@@ -1,0 +1,59 @@
+"""What the indexer found out about fetches, read by the keeper: once each, a bounded number at a time."""
+
+from collections.abc import Sequence
+from math import isfinite
+from pathlib import Path
+from typing import NamedTuple
+
+from vedette.adapters.crawl_store.store import StateBook
+from vedette.adapters.index_store.gain_store import Gain, gains_since
+from vedette.engine.ports import Gained
+
+__all__ = ["NewGains", "new_gains"]
+
+READ = "gains read"
+MOST_READ = 1_000
+
+
+class NewGains(NamedTuple):
+    """What fetches of known pages brought, and what first fetches did."""
+
+    again: list[Gained]
+    first: list[Gained]
+
+
+def new_gains(book: StateBook, folder: Path) -> NewGains:
+    """The next of them. How far they were read is kept with what is learned from them, so nothing counts twice."""
+    rows = gains_since(folder / "index", int(book.life(READ) or 0), MOST_READ)
+    if rows:
+        book.set_life(READ, str(rows[-1].seq))
+    first = [Gained(row.page, row.fetched_s, row.gain, row.views) for row in rows if row.what == "first"]
+    return NewGains(summed(rows), [one for one in first if isfinite(one.gain or 0.0)])
+
+
+def summed(rows: Sequence[Gain]) -> list[Gained]:
+    """Each page once, with its latest fetch: all that this brought, and its latest views.
+
+    A first fetch brings nothing to a copy that was there, and a page that others call something new was not fetched.
+
+    >>> summed([Gain(1, 7, 50.0, "again", 0.25, 0.0, 0.5), Gain(2, 7, 50.0, "names", 0.5, 0.0, None)])
+    [Gained(page=7, fetched_s=50.0, gain=0.75, views=0.5)]
+    >>> summed([Gain(3, 7, 50.0, "first", 0.25, 0.0, 0.5), Gain(4, 7, 50.0, "names", 0.0, 0.0, 0.75)])
+    [Gained(page=7, fetched_s=50.0, gain=None, views=0.75)]
+    """
+    found: dict[int, Gained] = {}
+    for row in rows:
+        before = found.get(row.page)
+        if before is None or before.fetched_s < row.fetched_s:
+            before = Gained(row.page, row.fetched_s, None, before.views if before else None)
+        gain = _gain_of(row)
+        found[row.page] = before._replace(
+            gain=before.gain if gain is None else gain + (before.gain or 0.0),
+            views=before.views if row.views is None else row.views,
+        )
+    return list(found.values())
+
+
+def _gain_of(row: Gain) -> float | None:
+    counts = row.what in {"again", "gone"} or (row.what == "names" and row.views is None)
+    return row.gain if counts and isfinite(row.gain) else None

@@ -1,0 +1,81 @@
+"""What a process tree is started with: plain values that every process of it gets."""
+
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from vedette.adapters.clock import Clock
+from vedette.adapters.crawl_store.store import SiteRow
+from vedette.config import Config
+from vedette.engine.coordinator.state import Rules
+from vedette.engine.scheduling.schedule import Schedule
+from vedette.fetch.connect_to import Detour
+from vedette.model import Site
+from vedette.refresh.policies.fixed import Fixed
+from vedette.runtime.processes.decision_log import witness_wanted
+
+__all__ = ["LiveSettings", "rules_for", "schedule_for"]
+
+LEASE_SPAN_WALL_S = 10.0
+AHEAD_WALL_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSettings:
+    """Configuration, clock and options of one ``crawl`` or ``up``.
+
+    ``forever`` serves all sites of the state, fetches pages again, and ends only when it is told to. Otherwise the
+    named sites are crawled until nothing is left, or until only hosts in trouble are left for ``patience_s``.
+    ``only_wished`` fetches nothing but what somebody asks for by name.
+    A worker that says nothing for ``lease_wall_s`` has lost what it held. ``listener`` is where pages are served, if
+    they are; ``demo`` says that the web is a made one.
+    """
+
+    config: Config
+    clock: Clock
+    folder: Path
+    agent: str
+    sites: tuple[Site, ...] = ()
+    detours: tuple[Detour, ...] = ()
+    allow_private: bool = False
+    most_pages: int | None = None
+    forever: bool = False
+    only_wished: bool = False
+    patience_s: float = 300.0
+    workers: int = 1
+    lease_wall_s: float = 300.0
+    listener: socket.socket | None = None
+    demo: bool = False
+
+
+def rules_for(settings: LiveSettings, sites: list[SiteRow], blocked: frozenset[str] = frozenset()) -> Rules:
+    """The keeper's rules, from settings, the sites of the state, and the domains that are blocked."""
+    crawl = settings.config.crawl
+    named = {site.start for site in settings.sites}
+    active = [not row.paused and (settings.forever or row.site.start in named) for row in sites]
+    return Rules(
+        sites=tuple(row.site for row, runs in zip(sites, active, strict=True) if runs),
+        paused=tuple(row.site for row, runs in zip(sites, active, strict=True) if not runs),
+        blocked=blocked,
+        delay_s=crawl.delay_s,
+        address_delay_s=crawl.address_delay_s,
+        budget_per_s=crawl.budget.requests / crawl.budget.per_s,
+        allow_public=bool(crawl.contact),
+        allow_private=settings.allow_private,
+        detours=settings.detours,
+        most_pages=settings.most_pages,
+        most_redirects=crawl.max_redirects,
+        robots_most_s=crawl.robots_max_age_s,
+        order=crawl.order,
+        refresh=settings.config.refresh.policy,
+        lease_span_s=LEASE_SPAN_WALL_S * settings.clock.speed,
+        ahead_s=AHEAD_WALL_S * settings.clock.speed,
+        recrawl=settings.forever,
+        only_wished=settings.only_wished,
+    )
+
+
+def schedule_for(settings: LiveSettings) -> Schedule:
+    """The recrawl rule. A ``crawl`` fetches nothing again, but an ``up`` that follows it needs the times."""
+    sources = Fixed(interval_s=settings.config.crawl.source_interval_s)
+    return Schedule(recrawl=True, sources=sources, witness=witness_wanted())

@@ -1,0 +1,104 @@
+"""Keeping what sources were promised: each is asked for before its time is over, whatever anything is worth.
+
+A promised source is wished for, as somebody at the command line would: it comes next when its host may be asked. So
+politeness and robots.txt hold as ever, and the purse of refreshing pays first what was promised.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from vedette.adapters.crawl_store.data_folder import State
+from vedette.config import format_duration
+from vedette.config.sections import Crawl
+from vedette.discover.push.promises import Promise, due_s, hosts_of, out_of_reach, possible_s, promises_of
+from vedette.discover.urls.scope import SiteIndex
+from vedette.engine.coordinator.coordinator import Keeper
+from vedette.errors import SiteError
+from vedette.model import Site
+from vedette.runtime.push.push_pauses import closed_s, pause_s
+from vedette.web.commands.commands import AddSite, ImportSites, Order, SetSite
+
+__all__ = ["Promising", "refuse_unkeepable"]
+
+_USUAL_DELAY_S = Crawl().delay_s
+
+
+@dataclass(slots=True)
+class Promising:
+    """What was promised, at work in the keeper. ``tried_s`` is when each was last asked for, however it ended."""
+
+    state: State
+    keeper: Keeper
+    tried_s: dict[str, float] = field(default_factory=dict)
+
+    def step(self, now_s: float) -> int:
+        """Ask for what is due; how many that were."""
+        promises = [each for site in self.keeper.rules.sites if site.promise for each in promises_of(site)]
+        if not promises:
+            return 0
+        fetched_s = self._fetched_s(promises)
+        due = [each.url for each in promises if self._is_due(each, fetched_s.get(each.url, 0.0), now_s)]
+        if due:
+            self.keeper.wish(list(dict.fromkeys(due)), now_s)
+            self.keeper.refreshing.spent(others=len(due))
+        self.tried_s = {each.url: self.tried_s.get(each.url, 0.0) for each in promises} | dict.fromkeys(due, now_s)
+        return len(due)
+
+    def _fetched_s(self, promises: list[Promise]) -> dict[str, float]:
+        ids = self.state.urls.find([each.url for each in promises]).tolist()
+        rows = self.state.book.copies([id_ for id_ in ids if id_])
+        return {each.url: rows[id_].fetched_s for each, id_ in zip(promises, ids, strict=True) if id_ in rows}
+
+    def _is_due(self, promise: Promise, fetched_s: float, now_s: float) -> bool:
+        last_s = max(fetched_s, self.tried_s.get(promise.url, 0.0))
+        return now_s >= due_s(promise, last_s, self._pause_s(promise))
+
+    def _pause_s(self, promise: Promise) -> float:
+        rules, (host,) = self.keeper.rules, hosts_of([promise])
+        return pause_s(host, rules.sites, self.keeper.robots, rules.delay_s)
+
+
+def refuse_unkeepable(order: Order, state: State, delay_s: float = _USUAL_DELAY_S) -> None:
+    """Refuse an order whose promises politeness leaves no room for, before anything is written, and say what it does.
+
+    All promises of a host count together, whichever sites made them; hours count as they will be after the order.
+    """
+    before = {row.site.start: row.site for row in state.book.sites()}
+    changed = _changed(order, before)
+    if not any(site.promise for site in changed):
+        return
+    for site in changed:
+        if place := out_of_reach(site):
+            raise SiteError(f"promise: {place[:100]} does not belong to {site.start}: promise something of its own")
+    sites = list({**before, **{site.start: site for site in changed}}.values())
+    robots = state.book.robots()
+    promised = hosts_of([each for site in sites for each in promises_of(site)])
+    for host in dict.fromkeys(host for site in changed for host in hosts_of(list(promises_of(site)))):
+        pause = pause_s(host, sites, robots, delay_s)
+        closed = closed_s(SiteIndex(sites).of_host(host))
+        shortest_s = possible_s(promised[host], pause, closed)
+        if shortest_s is not None:
+            raise SiteError(_words(host, pause, closed, len(promised[host]), shortest_s))
+
+
+def _words(host: str, pause: float, closed: float, count: int, shortest_s: float) -> str:
+    why = f"a pause of {format_duration(round(pause, 3))} between requests"
+    if closed:
+        why += f", and is closed for {format_duration(closed)} at a time"
+    each = "it" if count == 1 else f"each of {count} sources"
+    return f"promise: {host} has {why}: {each} can be promised {format_duration(shortest_s)} at best"
+
+
+def _changed(order: Order, before: dict[str, Site]) -> list[Site]:
+    """The sites as an order would leave them."""
+    if isinstance(order, AddSite):
+        return [order.site]
+    if isinstance(order, ImportSites):
+        return [site for site, _ in order.sites]
+    if isinstance(order, SetSite) and order.start in before:
+        changes = {"promise", "delay_s", "hours"} & set(order.changes)
+        return [_with(before[order.start], order)] if changes else []
+    return []
+
+
+def _with(site: Site, order: SetSite) -> Site:
+    return replace(site, **order.changes)  # type: ignore[arg-type]  # fields of a site, by their names

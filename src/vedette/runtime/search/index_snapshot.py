@@ -1,0 +1,111 @@
+"""An index and what stands beside it, as the server holds them: looked at anew several times a second."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+
+from vedette.adapters.index_store.page_table import PageTable
+from vedette.adapters.index_store.tantivy_index import IndexReader, open_reader
+from vedette.engine.search.ports import Signals
+from vedette.index.fields_part import PUBLIC
+from vedette.index.query.retrieval import All, Forward, OneOf, Phrase
+from vedette.index.query.spelling import corrected
+from vedette.index.stored_text import Stored
+from vedette.policy import Ints
+from vedette.runtime.search.lexicon import FILE, Lexicon, no_lexicon, read_lexicon
+from vedette.runtime.search.reputation_store import ReputationFile
+
+__all__ = ["LiveShelf"]
+
+# Words whose other forms are remembered: a few words make up most queries.
+MOST_REMEMBERED = 10_000
+# Pairs of words that are looked up for one correction.
+MOST_ASKED = 4
+
+
+class LiveShelf:
+    """A ``ring.ports_search.Shelf`` over one generation."""
+
+    def __init__(self, generation: Path) -> None:
+        self.generation = generation
+        self._reader = open_reader(generation / "tantivy")
+        self.table = PageTable(generation)
+        self._know(no_lexicon())
+        self._lexicon_ns = 0
+        self.learned = ReputationFile(generation)
+        self.refresh()
+
+    def refresh(self) -> bool:
+        """See what was committed meanwhile; whether anything was."""
+        is_new = self._reader.refresh()
+        self.table.refresh()
+        self._read_lexicon()
+        return is_new
+
+    @property
+    def finder(self) -> IndexReader:
+        """The index itself."""
+        return self._reader
+
+    def forward(self, ids: Ints) -> Forward:
+        """The words of pages."""
+        return self.table.forward(ids)
+
+    def signals(self, ids: Ints) -> Signals:
+        """What else is known of them."""
+        return self.table.signals(ids)
+
+    def stored(self, ids: Ints) -> Sequence[Stored | None]:
+        """Their text."""
+        return [self.table.stored(id_) for id_ in ids.tolist()]
+
+    def access(self, ids: Ints) -> Sequence[str]:
+        """What a reader must be allowed to see each with."""
+        return self.table.access(ids)
+
+    def df(self, word: str) -> int:
+        """How many pages have a word."""
+        return self._reader.df("body", word)
+
+    def forms_of(self, word: str) -> tuple[tuple[str, float], ...]:
+        """Other forms of a word that pages have."""
+        return self._forms(word)
+
+    def corrected(self, words: Sequence[str]) -> tuple[str, ...] | None:
+        """What was perhaps meant; the index is asked a few times for it, and no more."""
+        times = count(1)
+
+        def followed(one: str, other: str) -> int:
+            return self._followed(one, other) if next(times) <= MOST_ASKED else 0
+
+        return corrected(words, self.lexicon.spelling, followed)
+
+    def _followed(self, one: str, other: str) -> int:
+        """How many public pages have two words next to each other."""
+        if not self.df(one) or not self.df(other):  # as of most neighbours of a slip; the index takes far longer
+            return 0
+        node = All((Phrase("body", (one, other)), OneOf("access", (PUBLIC,))))
+        return self._reader.find(node, 1, count=True).total
+
+    def has(self, id_: int) -> bool:
+        """Whether a page can be found."""
+        return self.table.is_indexed(id_)
+
+    def newest(self, most: int) -> Ints:
+        """The pages that were first seen last, the latest first."""
+        ids = self.table.indexed
+        return ids[np.argsort(-self.table.rows["born_s"][ids], kind="stable")[:most]]
+
+    def _read_lexicon(self) -> None:
+        path = self.generation / FILE
+        written_ns = path.stat().st_mtime_ns if path.exists() else 0
+        if written_ns != self._lexicon_ns:
+            self._lexicon_ns = written_ns
+            self._know(read_lexicon(self.generation) or self.lexicon)
+
+    def _know(self, lexicon: Lexicon) -> None:
+        self.lexicon = lexicon
+        self._forms = lru_cache(MOST_REMEMBERED)(lexicon.vocabulary.forms_of)

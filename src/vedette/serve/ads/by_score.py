@@ -1,0 +1,67 @@
+"""What policies share that rank by a score of counts: they remember nothing, and show the highest."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vedette.policy import Floats
+from vedette.serve.ads.candidates import Candidates, Ranked, ranked
+
+__all__ = ["NOTHING", "ByScore", "Told"]
+
+
+class Told(NamedTuple):
+    """What a policy has worked out of each ad, by its number, beyond what the book counts.
+
+    Its rate is believed as after ``clicks`` of ``views``, and its bid counts times ``keep``. Empty where nothing was.
+    """
+
+    clicks: Floats
+    views: Floats
+    keep: Floats
+
+
+NOTHING = Told(*np.zeros((3, 0)))
+
+
+class ByScore:
+    """A policy whose ``score`` follows from the batch and from what was told of each ad: the book counts.
+
+    A score is worked out by elements, so that it can be asked of many phrases at once, in arrays of any shape.
+    """
+
+    __slots__ = ()
+    name: str
+
+    def score(self, told: Told, options: Candidates) -> Floats:
+        """What ranks, and prices, each row."""
+        raise NotImplementedError
+
+    def told(self, state: Any) -> Told:  # noqa: ANN401, ARG002 - whatever a policy remembers
+        """What is known of each ad: nothing, unless a policy says otherwise."""
+        return NOTHING
+
+    def allowed(self, state: Any, now: float) -> float:  # noqa: ANN401, ARG002 - as above
+        """The share of a day's budget that may be charged by now: whoever is past it rests. No limit, unless said."""
+        return np.inf
+
+    def start(self, config: None) -> Any:  # noqa: ANN401, ARG002 - the shape that all policies have
+        """Nothing is remembered."""
+        return ()
+
+    def observe(self, state: Any, batch: Candidates, now: float) -> Any:  # noqa: ANN401, ARG002 - as above
+        """Nothing to learn beyond the counts."""
+        return state
+
+    def choose(self, state: Any, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Ranked:  # noqa: ANN401, ARG002 - as above
+        """The k of the highest score."""
+        return ranked(self.score(self.told(state), options), k, rng)
+
+    def reason(self, state: Any, batch: Candidates, row: int, now: float) -> str:  # noqa: ANN401, ARG002 - as above
+        """What the score is made of, in words."""
+        counted = (
+            f"{batch.clicked[row]:.0f} clicks of {batch.shown[row]:.0f} showings in {batch.asked[row]:.0f} queries"
+        )
+        cents, budget = batch.remaining[row], batch.budget[row]
+        left = f", {cents / 100:.2f} of {budget / 100:.2f} left" if np.isfinite(budget) else ""
+        return f"{self.name}: {counted}, bid {batch.bid[row] / 100:.2f}{left}"

@@ -1,0 +1,84 @@
+"""The batch that sponsored choice judges: ads with what is known of them, and what a choice among them is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.policy import Floats, Ints, Picks
+
+__all__ = ["Candidates", "Ranked", "ranked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """One row per ad. To choose, a policy is handed the ads of one phrase that may be shown; to learn, all ads.
+
+    ``ad``, ``phrase``, ``advertiser`` and ``cluster`` are numbers from 0 on, by which a state may remember something.
+    ``asked`` is how often the phrase was asked (n_j of Pandey08), ``shown`` how often the ad was shown (n_ij),
+    ``clicked`` how often it was clicked. ``views`` counts a showing lower down for less, by the factor of its slot.
+    ``prior_clicked`` and ``prior_shown`` are what somebody believes beforehand, as clicks of so many showings (alpha,
+    and alpha + beta); 0 where nobody does.
+
+    ``remaining`` is what the advertiser has left of today's ``budget``; both are infinite where there is no budget.
+    Money is in cents. The columns ``..._then`` are the counts at the last time that the set of ads which may be shown
+    for the phrase changed.
+
+    Rows are only handed in where ``remaining >= bid`` and the bid is no less than the reserve.
+    """
+
+    ad: Ints
+    phrase: Ints
+    advertiser: Ints
+    cluster: Ints
+    bid: Floats
+    asked: Floats
+    shown: Floats
+    views: Floats
+    clicked: Floats
+    prior_clicked: Floats
+    prior_shown: Floats
+    remaining: Floats
+    budget: Floats
+    asked_then: Floats
+    shown_then: Floats
+    clicked_then: Floats
+
+    def __len__(self) -> int:
+        return len(self.ad)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked(Picks):
+    """Rows in the order of their slots with their propensities; ``scores`` are of all candidates, by row.
+
+    The score that ranks is the one that prices, so it stands for bid times weight.
+    """
+
+    scores: Floats
+
+
+def ranked(scores: Floats, k: int, rng: np.random.Generator) -> Ranked:
+    """The k highest scores, highest first; ties by lot, so a propensity below 1 is that of a tie.
+
+    >>> found = ranked(np.array([1.0, 3.0, 2.0]), 2, np.random.default_rng(1))
+    >>> found.rows.tolist(), found.propensities.tolist()
+    ([1, 2], [1.0, 1.0])
+    """
+    if k == 1 and len(scores):
+        # The usual case, in as few steps as it can be done.
+        best = (scores == scores.max()).nonzero()[0]
+        place = int(best[rng.integers(len(best))]) if len(best) > 1 else int(best[0])
+        return Ranked(np.array([place]), np.array([1 / len(best)]), scores)
+    k = min(max(k, 0), len(scores))
+    if not k:
+        return Ranked(np.zeros(0, np.int64), np.zeros(0), scores)
+    best = scores.argpartition(len(scores) - k - 1)[-k - 1 :] if k < len(scores) else np.arange(k)
+    order = best[np.argsort(-scores[best], kind="stable")]
+    falling = scores[order]
+    if (falling[1:] < falling[:-1]).all():  # no tie among those who are shown and the first who is not
+        return Ranked(order[:k], np.ones(k), scores)
+    rows = np.lexsort((rng.random(len(scores)), -scores))[:k]
+    last = scores[rows[-1]]
+    above = int(np.count_nonzero(scores > last))
+    share = (k - above) / int(np.count_nonzero(scores == last))
+    return Ranked(rows.astype(np.int64), np.where(scores[rows] > last, 1.0, share), scores)

@@ -1,0 +1,146 @@
+"""How likely a click on an ad is, by what was counted of it, of its phrase, of its advertiser and of everybody.
+
+A rate is believed to be a product: that of everybody, times a factor of the phrase, times one of the advertiser, times
+one of the ad itself. Each factor has a Gamma distribution of mean 1, whose variance is learned from all factors of its
+kind (empirical Bayes): where phrases differ little, a phrase is believed to be like the others until it has shown
+otherwise. Clicks are Poisson, which rates of a few per cent allow. A variance is the likeliest of a few, given all
+counts of its kind, with a first guess counted in. Likelihood is not misled by who was shown how often; moments are:
+whoever looks bad is shown no more, so what is counted seems to vary less and less.
+
+How much the ads of one phrase differ is set, not learned: of most phrases one or two ads are shown, so the phrase's
+factor takes theirs up, and ads seem to be all alike. A policy that believes so tries nothing.
+
+With E clicks expected of something and K counted, and a variance v of its kind, the factor is (K + 1/v) / (E + 1/v).
+Whoever chooses shows good ads most, so sums by showings would make everybody look good. Ads are therefore weighed by
+1 / (1 + v E), as maximum likelihood does for counts that vary by more than chance: an ad that was shown ten thousand
+times says no more about its phrase than that it is one ad of it.
+
+Useful for: ads of which little is known, which is most of them. Not useful for: rates that change with time.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.policy import Floats, Ints
+from vedette.serve.ads.candidates import Candidates
+
+__all__ = ["FIRST_RATE", "NEUTRAL", "OWN_VARIANCE", "Beliefs", "learned", "likeliest", "prior_of"]
+
+# Before anything is counted: one click in twenty views, as after so many views. Its size hardly matters.
+FIRST_RATE, FIRST_VIEWS = 0.05, 20.0
+# Before variances are known: those of phrases and of advertisers.
+FIRST_VARIANCE = (0.5, 0.1)
+# That of ads of one phrase and advertiser.
+OWN_VARIANCE = 0.7
+# The variances that are tried, and how far from the first guess they may be expected, as factors of e.
+TRIED: Floats = np.geomspace(0.03, 4.0, 8)
+GUESS_SPREAD = 1.0
+ROUNDS = 2
+
+
+class Beliefs(NamedTuple):
+    """The rate of everybody, the factors of phrases and of advertisers, and how much each kind varies."""
+
+    rate: float
+    phrase: Floats
+    advertiser: Floats
+    variance: tuple[float, float]
+
+
+NEUTRAL = Beliefs(FIRST_RATE, np.ones(0), np.ones(0), FIRST_VARIANCE)
+
+
+def learned(before: Beliefs, ads: Candidates) -> Beliefs:
+    """What is believed after looking at all ads, beginning with what was believed before.
+
+    >>> learned(NEUTRAL, Candidates(*np.zeros((16, 0)))).rate
+    0.05
+    """
+    now = Beliefs(
+        before.rate, _room(before.phrase, ads.phrase), _room(before.advertiser, ads.advertiser), before.variance
+    )
+    for _ in range(ROUNDS if len(ads) else 0):
+        now = _round(now, ads)
+    return _with_variances(now, ads) if len(ads) else now
+
+
+def prior_of(beliefs: Beliefs, ads: Candidates) -> tuple[Floats, Floats]:
+    """The clicks and views that are as good as what is believed of each ad before any is counted of itself."""
+    clicks = np.full(len(ads), 1 / OWN_VARIANCE)
+    return clicks, clicks / _rates(beliefs, ads)
+
+
+def _round(now: Beliefs, ads: Candidates) -> Beliefs:
+    """One step towards the most likely: everybody, then phrases, then advertisers."""
+    expected = _rates(now, ads) * ads.views
+    weight = 1 / (1 + OWN_VARIANCE * expected)
+    counted, expected = ads.clicked * weight, expected * weight
+    # The first guess is so many views, of which a share was clicked.
+    rate = now.rate * (counted.sum() + FIRST_RATE * FIRST_VIEWS) / (expected.sum() + now.rate * FIRST_VIEWS)
+    expected *= rate / now.rate
+    phrase = _factors(now.phrase, ads.phrase, counted, expected, now.variance[0])
+    expected *= (phrase / now.phrase)[ads.phrase]
+    advertiser = _factors(now.advertiser, ads.advertiser, counted, expected, now.variance[1])
+    return Beliefs(rate, phrase, advertiser, now.variance)
+
+
+def _factors(now: Floats, of: Ints, counted: Floats, expected: Floats, variance: float) -> Floats:
+    """The factors of a kind. What is expected has the present factors in it."""
+    clicks, neutral = _neutral(now, of, counted, expected)
+    return (clicks + 1 / variance) / (neutral + 1 / variance)
+
+
+def _neutral(now: Floats, of: Ints, counted: Floats, expected: Floats) -> tuple[Floats, Floats]:
+    """What was counted of each of a kind, and what was to be expected if its factor were 1."""
+    clicks, neutral = (np.bincount(of, each, len(now)).astype(np.float64) for each in (counted, expected))
+    return clicks, neutral / now
+
+
+def _with_variances(now: Beliefs, ads: Candidates) -> Beliefs:
+    expected = _rates(now, ads) * ads.views
+    weight = 1 / (1 + OWN_VARIANCE * expected)
+    counted, expected = ads.clicked * weight, expected * weight
+    phrases = likeliest(*_neutral(now.phrase, ads.phrase, counted, expected), FIRST_VARIANCE[0])
+    advertisers = likeliest(*_neutral(now.advertiser, ads.advertiser, counted, expected), FIRST_VARIANCE[1])
+    return now._replace(variance=(phrases, advertisers))
+
+
+def likeliest(counted: Floats, expected: Floats, first: float) -> float:
+    """The variance of Gamma factors under which these counts are likeliest, with a first guess counted in.
+
+    >>> likeliest(np.full(100, 10.0), np.full(100, 10.0), 1.0) < likeliest(np.arange(100.0), np.full(100, 50.0), 1.0)
+    True
+    """
+    seen = expected > 0
+    counted, expected, shape = counted[seen], expected[seen], 1 / TRIED[:, None]
+    some = counted > 0
+    logs = -np.log1p(expected / shape).sum(axis=1) / TRIED
+    logs -= np.log(shape + expected[some]) @ counted[some]
+    logs += (_log_gamma(counted[some] + shape) - _log_gamma(shape)).sum(axis=1)
+    logs -= 0.5 * (np.log(TRIED / first) / GUESS_SPREAD) ** 2
+    return float(TRIED[logs.argmax()])
+
+
+def _log_gamma(value: Floats) -> Floats:
+    """The logarithm of the Gamma function of positive numbers, by Stirling's series from 6 above on.
+
+    >>> _log_gamma(np.array([3.0, 5.0])).round(6).tolist()
+    [0.693147, 3.178054]
+    """
+    high = value + 6.0
+    product = value * (value + 1) * (value + 2) * (value + 3) * (value + 4) * (value + 5)
+    series = (high - 0.5) * np.log(high) - high + 0.9189385332046727 + 1 / (12 * high) - 1 / (360 * high**3)
+    found: Floats = series - np.log(product)
+    return found
+
+
+def _rates(beliefs: Beliefs, ads: Candidates) -> Floats:
+    found: Floats = beliefs.rate * beliefs.phrase[ads.phrase] * beliefs.advertiser[ads.advertiser]
+    return found
+
+
+def _room(factors: Floats, numbers: Ints) -> Floats:
+    """Factors with a place for every number; who is new is like everybody."""
+    more = int(numbers.max(initial=-1)) + 1 - len(factors)
+    return np.append(factors, np.ones(more)) if more > 0 else factors.copy()

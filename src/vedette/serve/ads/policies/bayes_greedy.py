@@ -1,0 +1,119 @@
+"""What a showing is believed to earn, by what is known of ad, phrase and advertiser; less where money runs short."""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.policy import Floats, Ints
+from vedette.serve.ads.by_score import NOTHING, ByScore, Told
+from vedette.serve.ads.candidates import Candidates
+from vedette.serve.ads.click_rates import FIRST_RATE, NEUTRAL, OWN_VARIANCE, Beliefs, learned, prior_of
+from vedette.serve.ads.pacing import NO_TRAFFIC, Traffic, keeps, noticed
+
+__all__ = ["Believed", "Memory"]
+
+
+STRANGER_CLICKS = 1 / OWN_VARIANCE
+
+
+class Memory(NamedTuple):
+    """What is believed, the plan of traffic, how much each advertiser's bid counts, and what follows for each ad."""
+
+    beliefs: Beliefs
+    traffic: Traffic
+    keep: Floats
+    ads: Told
+
+
+@dataclass(frozen=True, slots=True)
+class Believed(ByScore):
+    """Ours: (expected rate + exploration x sqrt(ln(1 + n_j / (1 + views))) x its standard deviation) x bid x keep.
+
+    The rate is an empirical-Bayes posterior over phrase, advertiser and ad (``beliefs``), with showings counted by how
+    much their slot is seen. What is unsure is tried where that pays: the deviation is on the scale of the rate itself,
+    and counts the more, the more often the phrase is asked beside how often the ad was seen. ``keep`` is below 1 only
+    for an advertiser whose budget would not last through the queries that the plan of traffic still expects today
+    (``pacing``); the first day has no plan, and no discount.
+
+    Useful for: few showings an ad, new ads, budgets. Not useful for: a single phrase with few ads and no budget, where
+    there is nothing to learn from others.
+    """
+
+    name: str = "believed"
+    exploration: float = 1.0
+    paces: bool = True
+
+    def start(self, config: None) -> Memory:  # noqa: ARG002 - the shape that all policies have
+        """Nothing was seen."""
+        return Memory(NEUTRAL, NO_TRAFFIC, np.ones(0), NOTHING)
+
+    def observe(self, state: Memory, batch: Candidates, now: float) -> Memory:
+        """Learn from all ads: their counts, how often phrases were asked, what is left of budgets."""
+        beliefs = learned(state.beliefs, batch)
+        clicks, views = prior_of(beliefs, batch)
+        traffic = noticed(state.traffic, _by_phrase(batch), now)
+        keep = np.ones(len(beliefs.advertiser))
+        if self.paces:
+            value = batch.bid * _posterior(clicks, views, batch)[0]
+            keep = keeps(traffic, batch, value, state.keep, now)
+        return Memory(beliefs, traffic, keep, _spread(batch, clicks, views, keep))
+
+    def told(self, state: Memory) -> Told:
+        """What follows for each ad."""
+        return state.ads
+
+    def score(self, told: Told, options: Candidates) -> Floats:
+        """What a showing is worth."""
+        mean, deviation = _posterior(*_before(told, options.ad), options)
+        unknown = np.sqrt(np.log1p(options.asked / (1.0 + options.views)))
+        return (mean + self.exploration * unknown * deviation) * options.bid * _of(told.keep, options.ad, 1.0)
+
+    def reason(self, state: Memory, batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+        """The rate that is believed, how sure, and how much the bid counts."""
+        # Of one row only, and of plain numbers: this is asked of each ad that is shown.
+        ad, told = int(batch.ad[row]), state.ads
+        clicks, views, keep = STRANGER_CLICKS, STRANGER_CLICKS / FIRST_RATE, 1.0
+        if ad < len(told.clicks):
+            clicks, views, keep = told.clicks.item(ad), told.views.item(ad), told.keep.item(ad)
+        clicks += batch.clicked.item(row) + batch.prior_clicked.item(row)
+        views += batch.views.item(row) + batch.prior_shown.item(row)
+        held = f", counts {keep:.2f} as its budget would not last the day" if keep < 1 else ""
+        rate = f"{clicks / views:.2%} (+- {sqrt(clicks) / views:.2%}) believed to click"
+        shown, bid = batch.shown.item(row), batch.bid.item(row) / 100
+        return f"{self.name}: {rate} after {shown:.0f} showings, bid {bid:.2f}{held}"
+
+
+def _before(told: Told, ad: Ints) -> tuple[Floats, Floats]:
+    """The clicks and views that stand for what is believed of each ad before its own are counted."""
+    return _of(told.clicks, ad, STRANGER_CLICKS), _of(told.views, ad, STRANGER_CLICKS / FIRST_RATE)
+
+
+def _posterior(clicks: Floats, views: Floats, ads: Candidates) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of what is believed of each rate, a Gamma distribution."""
+    shape, rate = clicks + ads.clicked + ads.prior_clicked, views + ads.views + ads.prior_shown
+    return shape / rate, np.sqrt(shape) / rate
+
+
+def _by_phrase(ads: Candidates) -> Floats:
+    asked = np.zeros(int(ads.phrase.max(initial=-1)) + 1)
+    asked[ads.phrase] = ads.asked
+    return asked
+
+
+def _spread(ads: Candidates, clicks: Floats, views: Floats, keep: Floats) -> Told:
+    """By the numbers of ads. What is no ad of the batch has what any stranger has."""
+    size = int(ads.ad.max(initial=-1)) + 1
+    spread = Told(np.full(size, STRANGER_CLICKS), np.full(size, STRANGER_CLICKS / FIRST_RATE), np.ones(size))
+    for column, values in zip(spread, (clicks, views, keep[ads.advertiser]), strict=True):
+        column[ads.ad] = values
+    return spread
+
+
+def _of(column: Floats, ad: Ints, usual: float) -> Floats:
+    """The values of ads; the usual one for those that came after the last look at all of them."""
+    if len(column) > ad.max(initial=-1):
+        return column[ad]
+    known = np.append(column, usual)
+    return known[np.minimum(ad, len(column))]

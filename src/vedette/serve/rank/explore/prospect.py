@@ -1,0 +1,103 @@
+"""Ours: by what a view is worth, now and for the rest of a page's life. What runs by default."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.policy import Floats, Ints, Picks
+from vedette.serve.rank.explore.candidates import Candidates
+from vedette.serve.rank.explore.prior import GRID, fitted, starting
+from vedette.serve.rank.explore.prospects import MOST_AWARE, MOST_LIKES, Ladder, Table, table_of
+from vedette.serve.rank.explore.randomized_lists import Tied
+from vedette.serve.rank.explore.slot_allocation import FIRST_PAGE, Seats, seated
+
+__all__ = ["Learned", "Prospect"]
+
+# For the law of quality many likes are told apart, too; what a view teaches is only asked while they are few.
+WIDTH = MOST_AWARE + 1
+
+
+class Learned(NamedTuple):
+    """The law of quality of all pages, and what follows from it for young ones; no table before anything was seen."""
+
+    weights: Floats
+    table: Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """Order by expected quality and by what a view would teach for the rest of a page's life (see ``prospects``).
+
+    The law of quality is learned from all pages (``prior``), so a page is believed to be as good as others that fared
+    alike. ``patience`` below 1 explores less than the knowledge gradient says: it takes the choice for now or never,
+    while a page can wait a day. A result is *unproven* where it owes its place to what it would teach; none comes
+    before place ``first``, and at most ``most`` are among the first ten. Equals are in any order, which is where
+    propensities below 1 come from.
+
+    Useful where pages are many and views are few. Not useful where nothing is known of how long pages live and how many
+    will see them: then the second part is a guess.
+
+    Reference: our own; the knowledge gradient is Frazier and Powell's (Decision Analysis 7, 2010).
+    """
+
+    patience: float = 0.3
+    first: int = 1
+    most: int = FIRST_PAGE
+    name: str = "prospect"
+
+    def start(self, config: None) -> Learned:  # noqa: ARG002 - the shape that all policies of its kind have
+        """Every order of magnitude of quality alike."""
+        return Learned(starting(), None)
+
+    def observe(self, state: Learned, batch: Candidates, now: float) -> Learned:  # noqa: ARG002 - as above
+        """Learn the law of quality from pages, and work out what views of young ones are worth."""
+        if not len(batch):
+            return state
+        codes = _codes(batch)
+        pages = np.bincount(codes, minlength=(MOST_AWARE + 1) * WIDTH)
+        aware, likes = (each.astype(np.float64) for each in np.divmod(np.flatnonzero(pages), WIDTH))
+        weights = fitted(state.weights, likes, aware, pages[pages > 0].astype(np.float64))
+        ladder = Ladder.of(_parts(batch, Learned(weights, state.table))[0])
+        return Learned(weights, table_of(weights, ladder, batch.crowd))
+
+    def plan(self, state: Learned, batch: Candidates, now: float) -> Tied:  # noqa: ARG002 - as above
+        """The order by worth, with seats for the unproven."""
+        mean, teaching, ahead = _parts(batch, state)
+        teaching *= self.patience
+        seats = Seats(self.first, self.most, batch.crowd.views_per_day * batch.crowd.delay_days)
+        return seated(batch.relevance * (mean + teaching), teaching > mean, ahead, seats)
+
+    def choose(self, state: Learned, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
+        """One list, dealt anew."""
+        return self.plan(state, options, now).deal(k, rng)
+
+    def reason(self, state: Learned, batch: Candidates, row: int, now: float) -> str:  # noqa: ARG002 - as above
+        """Both parts of the worth, in words."""
+        mean, teaching, _ahead = (float(part[row]) for part in _parts(batch, state))
+        told = f"liked by {batch.likes[row]:.0f} of {batch.aware[row]:.0f} who saw it, {mean:.1%} expected"
+        return f"prospect: {told}" + ("; shown to learn more about it" if self.patience * teaching > mean else "")
+
+
+def _codes(batch: Candidates) -> Ints:
+    """States as numbers: awareness and likes. What was seen more often than the table has is scaled down."""
+    scale = np.minimum(1.0, MOST_AWARE / np.maximum(batch.aware, 1.0))
+    aware, likes = np.rint(batch.aware * scale), np.minimum(np.rint(batch.likes * scale), WIDTH - 1)
+    return (aware * WIDTH + likes).astype(np.int64)
+
+
+def _parts(batch: Candidates, state: Learned) -> tuple[Floats, Floats, Floats]:
+    """Expected quality, what a view teaches, how many are wanted: by the table for young pages, by their likes else."""
+    prior = float(state.weights @ GRID)
+    mean = (batch.likes + prior) / (batch.aware + 1.0)
+    teaching, ahead = np.zeros(len(batch)), np.ones(len(batch))
+    if state.table is None:
+        return mean, teaching, ahead
+    young = np.flatnonzero((batch.aware <= MOST_AWARE) & (batch.likes <= MOST_LIKES))
+    aware = batch.aware[young]
+    at = (np.rint(aware) * (MOST_LIKES + 1) + np.rint(batch.likes[young])).astype(np.int64)
+    fresh = np.maximum(1.0 - aware / max(batch.crowd.people, 1.0), 0.0)
+    mean[young] = state.table.mean.ravel()[at]
+    teaching[young] = state.table.teaching.ravel()[at] * fresh
+    ahead[young] = state.table.ahead.ravel()[at]
+    return mean, teaching, ahead

@@ -1,0 +1,151 @@
+"""How lists are dealt where lots decide: the whole chance of each list, so that propensities are exact.
+
+A plan is made once from what is known; from it a list is dealt for each person anew (``deal``). In the lab only one
+place of each list is looked at, and ``standing`` says who stands there, for many independent lists at once.
+"""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from vedette.policy import Floats, Ints, Picks
+
+__all__ = ["Merge", "Plan", "Tied", "best_first", "blocks", "tied"]
+
+
+class Plan(Protocol):
+    """A chance over lists."""
+
+    def deal(self, k: int, rng: np.random.Generator) -> Picks:
+        """The first k of one list; the propensity is that of a row to stand where it stands."""
+
+    def standing(self, ranks: Ints, rng: np.random.Generator) -> Ints:
+        """Who stands at each rank (from 1), each in a list of its own."""
+
+
+class Tied(NamedTuple):
+    """Rows by blocks of equals, which stand in any order, and for each place the block that has it.
+
+    ``begin`` and ``size`` are those of the block, by place. Mostly a block has neighbouring places.
+    """
+
+    rows: Ints
+    begin: Ints
+    size: Ints
+
+    def deal(self, k: int, rng: np.random.Generator) -> Picks:
+        """Each block is shuffled on its own.
+
+        >>> tied(np.array([1.0, 3.0, 3.0])).deal(3, np.random.default_rng(1)).propensities.tolist()
+        [0.5, 0.5, 1.0]
+        """
+        shuffled = np.lexsort((rng.random(len(self.rows)), np.sort(self.begin)))
+        return Picks(self.rows_in_order(shuffled)[:k], 1.0 / self.size[:k])
+
+    def rows_in_order(self, shuffled: npt.NDArray[np.intp] | None = None) -> Ints:
+        """The list where the members of each block take its places one after the other."""
+        rows = np.zeros(len(self.rows), np.int64)
+        rows[np.argsort(self.begin, kind="stable")] = self.rows if shuffled is None else self.rows[shuffled]
+        return rows
+
+    def standing(self, ranks: Ints, rng: np.random.Generator) -> Ints:
+        """Any of the block at that place."""
+        places = ranks - 1
+        return self.rows[self.begin[places] + (rng.random(len(ranks)) * self.size[places]).astype(np.int64)]
+
+
+def tied(scores: Floats) -> Tied:
+    """The plan of an order by score, largest first, with lots among equals."""
+    return blocks(best_first(scores), scores)
+
+
+def blocks(rows: npt.NDArray[np.int64] | npt.NDArray[np.intp], scores: Floats) -> Tied:
+    """The plan of rows that are in order already; neighbours of equal score are a block."""
+    edges = np.flatnonzero(np.diff(scores[rows]) != 0.0) + 1
+    begins = np.append(0, edges)[: len(rows)].astype(np.int64)
+    sizes = np.diff(np.append(begins, len(rows)))
+    return Tied(rows.astype(np.int64), np.repeat(begins, sizes), np.repeat(sizes, sizes))
+
+
+def best_first(scores: Floats) -> Ints:
+    """Rows by score, largest first; equals as they came.
+
+    >>> best_first(np.array([1.0, 3.0, 3.0])).tolist()
+    [1, 2, 0]
+    """
+    return np.argsort(-scores, kind="stable").astype(np.int64)
+
+
+class Merge(NamedTuple):
+    """The merge of Pandey08, section 5.5: an ordered list, a pool in any order, and a coin for each place.
+
+    The first ``first - 1`` places are the ordered list's. At each further place a coin takes the next of the pool with
+    probability ``degree``, else the next of the ordered list; when one is used up, the other goes on.
+    """
+
+    ordered: Ints
+    pool: Ints
+    first: int
+    degree: float
+
+    def deal(self, k: int, rng: np.random.Generator) -> Picks:
+        """One list, coin by coin."""
+        length = min(k, len(self.ordered) + len(self.pool))
+        pool = rng.permutation(self.pool)
+        coins = rng.random(length) < self.degree
+        chances = self._taken_chances(length)
+        rows, propensities = np.zeros(length, np.int64), np.zeros(length)
+        taken = 0
+        for place in range(length):
+            promoted = self._promoted(place, taken, coin=bool(coins[place]))
+            rows[place] = pool[taken] if promoted else self.ordered[place - taken]
+            propensities[place] = self._chance(place, taken, chances[place], promoted=promoted)
+            taken += promoted
+        return Picks(rows, propensities)
+
+    def standing(self, ranks: Ints, rng: np.random.Generator) -> Ints:
+        """How many of the pool stand before a place is binomial, until one of the lists is used up."""
+        head = min(self.first - 1, len(self.ordered))
+        flips = np.maximum(ranks - 1 - head, 0)
+        left = len(self.ordered) - head
+        taken = np.clip(rng.binomial(flips, self.degree), flips - left, np.minimum(flips, len(self.pool)))
+        coin = rng.random(len(ranks)) < self.degree
+        promoted = (ranks > head) & np.where(flips - taken >= left, True, coin & (taken < len(self.pool)))
+        lot = (rng.random(len(ranks)) * len(self.pool)).astype(np.int64)
+        places = np.minimum(ranks - 1 - taken, max(len(self.ordered) - 1, 0))
+        return np.where(promoted, _at(self.pool, lot), _at(self.ordered, places))
+
+    def _promoted(self, place: int, taken: int, *, coin: bool) -> bool:
+        if place - taken >= len(self.ordered):
+            return True
+        return coin and place >= self.first - 1 and taken < len(self.pool)
+
+    def _promoting(self, place: int, taken: int) -> float:
+        """How probably this place is the pool's, once so many of it were taken."""
+        never, always = (self._promoted(place, taken, coin=coin) for coin in (False, True))
+        return self.degree * always + (1 - self.degree) * never
+
+    def _taken_chances(self, length: int) -> Floats:
+        """For each place, how probably how many of the pool stand before it."""
+        chances = np.zeros((length + 1, length + 2))
+        chances[0, 0] = 1.0
+        for place in range(length):
+            for taken in range(place + 1):
+                if chances[place, taken]:
+                    up = self._promoting(place, taken)
+                    chances[place + 1, taken + 1] += chances[place, taken] * up
+                    chances[place + 1, taken] += chances[place, taken] * (1 - up)
+        return chances
+
+    def _chance(self, place: int, taken: int, chances: Floats, *, promoted: bool) -> float:
+        """How probably this row stands here: one of the pool for any count, one of the list for one count only."""
+        if not promoted:
+            return float(chances[taken]) * (1 - self._promoting(place, taken))
+        ways = sum(float(chances[count]) * self._promoting(place, count) for count in range(place + 1))
+        return ways / len(self.pool)
+
+
+def _at(rows: Ints, places: Ints) -> Ints:
+    """Rows at places; where there are none, nobody asks for them."""
+    return rows[places] if len(rows) else np.zeros(len(places), np.int64)

@@ -1,0 +1,60 @@
+"""Does a query want fresh pages, and how fresh is a page?
+
+Two things speak for it: words of the query ("news", "release", this year), and that the pages which match are dated of
+late far more often than chance would have it. Both are between 0 and 1, and the larger counts.
+
+Useful for: queries about what happens. Not useful for: pages without dates, which are never fresh.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+
+from vedette.policy import Floats
+
+__all__ = ["freshness", "wants_fresh"]
+
+DAY_S = 86_400.0
+# After so long a page is half as fresh.
+HALF_S = 30 * DAY_S
+LATELY_S = 30 * DAY_S
+FEWEST_DATED = 8
+STRONG = frozenset({"breaking", "latest", "news", "newest", "today", "yesterday", "tonight", "aktuell", "heute"})
+WEAK = frozenset({"announcement", "changelog", "current", "recent", "release", "released", "releases", "update", "new"})
+
+
+def wants_fresh(words: Sequence[str], dates_s: Floats, now_s: float) -> float:
+    """How much a query wants fresh pages; ``dates_s`` are those of the pages that match, NaN where unknown.
+
+    >>> wants_fresh(["kafka", "news"], np.array([]), 1.8e9), wants_fresh(["kafka"], np.array([]), 1.8e9)
+    (1.0, 0.0)
+    """
+    return max(_said(words, now_s), _bunched(dates_s, now_s))
+
+
+def _said(words: Sequence[str], now_s: float) -> float:
+    year = datetime.fromtimestamp(min(max(now_s, 0.0), 4e9), UTC).year
+    if any(word in STRONG or word == str(year) for word in words):
+        return 1.0
+    return 0.5 if any(word in WEAK or word == str(year - 1) for word in words) else 0.0
+
+
+def _bunched(dates_s: Floats, now_s: float) -> float:
+    """How many more than a third of the dated pages are of late, stretched so that all of them make 1."""
+    dated = dates_s[np.isfinite(dates_s) & (dates_s <= now_s)]
+    if len(dated) < FEWEST_DATED:
+        return 0.0
+    lately = float(np.mean(dated >= now_s - LATELY_S))
+    return max(0.0, (lately - 1 / 3) * 1.5)
+
+
+def freshness(dates_s: Floats, now_s: float) -> Floats:
+    """1 for what is of now, half after a month; 0 without a date. A date to come is as good as none.
+
+    >>> freshness(np.array([0.0, -HALF_S, np.nan]), 0.0).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    ages_s = now_s - dates_s
+    known = np.isfinite(ages_s) & (ages_s >= -DAY_S)
+    return np.where(known, HALF_S / (HALF_S + np.maximum(np.where(known, ages_s, 0.0), 0.0)), 0.0)

@@ -1,0 +1,183 @@
+"""Seats for trials: who is shown although nobody knows it well, where, and by which chance.
+
+All stand by what they are worth by themselves; a seat only ever raises. Candidates are those who would be worth more
+if what a view of them teaches counted, best first, with lots among equals. Each seat goes to one of them: the place
+that this worth would have, none before ``first``, none where it would get more views than teach anything, and none
+behind the first page. Who gets no seat stays where it stood. So a trial costs the others one place at most for each
+seat, and nobody loses by being a candidate.
+
+The chances are exact. Seats have fixed places whoever wins them, so where a row that won none stands follows from how
+many of the winners had stood before it, which is a sum of hypergeometric numbers.
+"""
+
+from collections.abc import Iterator
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.policy import Floats, Ints
+from vedette.serve.rank.explore.randomized_lists import best_first
+from vedette.serve.rank.explore.slot_allocation import CROWD, FIRST_PAGE, SHARE, Bools, Seats
+
+__all__ = ["Dealt", "dealt"]
+
+
+class Dealt(NamedTuple):
+    """Rows in order, how probable it was for each to stand where it stands, and which of them are tried."""
+
+    rows: Ints
+    propensities: Floats
+    is_tried: Bools
+
+
+class _Lot(NamedTuple):
+    """Places (from 0) that are given away by lot, and among whom: places in the order without trials."""
+
+    seats: list[int]
+    among: Ints
+
+
+def dealt(own: Floats, tried: Floats, wanted: Floats, seats: Seats, rng: np.random.Generator) -> Dealt:
+    """By ``own`` worth, largest first and equals as they came, with seats for those whose ``tried`` worth is larger.
+
+    ``wanted`` are the views that each has use for. Equal ``tried`` worths are decided by lot.
+
+    >>> own, tried = np.array([5.0, 4.0, 3.0, 2.0]), np.array([5.0, 4.0, 3.0, 4.5])
+    >>> dealt(own, tried, np.ones(4), Seats(first=2), np.random.default_rng(1)).rows.tolist()
+    [0, 3, 1, 2]
+    """
+    order = best_first(own)
+    lots = _lots(own[order], tried[order], wanted[order], seats)
+    if not lots:
+        return Dealt(order, np.ones(len(own)), np.zeros(len(own), bool))
+    return _seated(order, lots, rng)
+
+
+def _lots(own: Floats, tried: Floats, wanted: Floats, seats: Seats) -> list[_Lot]:
+    """The seats, by those who may have them; everything is in the order of ``own``."""
+    length = min(FIRST_PAGE, len(own))
+    lots: list[_Lot] = []
+    taken, left = seats.first - 2, seats.most  # the last place that was given away
+    # Who would not come before the last of the first page gets no seat, and that is nearly everybody.
+    is_able = (tried > own) & (tried >= own[length - 1]) if length else np.zeros(0, bool)
+    is_able[: seats.first] = False
+    candidates = np.flatnonzero(is_able)
+    if not len(candidates):
+        return lots
+    views = seats.by_place(len(own)).tolist()
+    for among in _groups(candidates, tried):
+        # How many are worth more by themselves than each of these would be.
+        start = max(taken + 1, int(np.count_nonzero(own[:length] > tried[among[0]])))
+        if not left or start >= length:  # those who follow are worth less
+            break
+        use = float(wanted[among[0]]) * len(among) * (SHARE if len(among) >= CROWD else 1.0)
+        found = _open(start, use, views[:length], min(left, len(among)))
+        lot = _raising(found, np.sort(among))
+        if lot.seats:
+            lots.append(lot)
+            taken, left = lot.seats[-1], left - len(lot.seats)
+    return lots
+
+
+def _groups(candidates: Ints, tried: Floats) -> Iterator[Ints]:
+    """Those who would be worth the same, best first."""
+    by_worth = candidates[best_first(tried[candidates])]
+    worth = tried[by_worth]
+    begin = 0
+    for end in [*(np.flatnonzero(worth[1:] != worth[:-1]) + 1).tolist(), len(worth)]:
+        yield by_worth[begin:end]
+        begin = end
+
+
+def _open(start: int, use: float, views: list[float], most: int) -> list[int]:
+    """Places from here on that give no more views than there is use for."""
+    found: list[int] = []
+    for place in range(start, len(views)):
+        if len(found) == most:
+            break
+        if views[place] <= use:
+            found.append(place)
+            use -= views[place]
+    return found
+
+
+def _raising(found: list[int], among: Ints) -> _Lot:
+    """As many of these seats as have somebody whom each of them raises."""
+    for count in range(len(found), 0, -1):
+        raised = among[among > found[count - 1]]
+        if len(raised) >= count:
+            return _Lot(found[:count], raised)
+    return _Lot([], among)
+
+
+def _seated(order: Ints, lots: list[_Lot], rng: np.random.Generator) -> Dealt:
+    length = len(order)
+    by_place, is_tried, chance = np.full(length, -1), np.zeros(length, bool), np.ones(length)
+    winners: list[int] = []
+    for lot in lots:
+        won = rng.permutation(lot.among)[: len(lot.seats)]
+        by_place[lot.seats], is_tried[lot.seats], chance[lot.seats] = won, True, 1.0 / len(lot.among)
+        winners += won.tolist()
+    is_other = np.ones(length, bool)
+    is_other[winners] = False
+    others = np.flatnonzero(is_other)
+    by_place[~is_tried], chance[~is_tried] = others, _staying(length, lots, winners)[others]
+    return Dealt(order[by_place], chance, is_tried)
+
+
+def _staying(length: int, lots: list[_Lot], winners: list[int]) -> Floats:
+    """For each row that won nothing: how probable that was, and that as many winners had stood before it.
+
+    Before the first who could win nobody moves, and behind the last one everybody does, whoever wins.
+    """
+    able = np.concatenate([lot.among for lot in lots])
+    begin, end = int(able.min()), int(able.max()) + 1
+    within = [_Lot(lot.seats, lot.among - begin) for lot in lots]
+    chance = np.ones(length)
+    chance[begin:end] = _staying_within(end - begin, within, [winner - begin for winner in winners])
+    return chance
+
+
+def _staying_within(length: int, lots: list[_Lot], winners: list[int]) -> Floats:
+    stays, parts = np.ones(length), [np.ones(length)]
+    for lot in lots:
+        is_in = np.zeros(length)
+        is_in[lot.among] = 1.0
+        before = is_in.cumsum() - is_in
+        others = len(lot.among) - is_in  # of the lot, without the row itself
+        stays *= 1.0 - is_in * (len(lot.seats) / len(lot.among))
+        parts = _summed(parts, _hypergeometric(before, others, len(lot.seats)))
+    is_winner = np.zeros(length, np.int64)
+    is_winner[winners] = 1
+    return np.asarray(stays * np.choose(is_winner.cumsum() - is_winner, parts))
+
+
+def _summed(parts: list[Floats], others: list[Floats]) -> list[Floats]:
+    """The law of the sum of two numbers that have nothing to do with each other."""
+    if len(parts) == 1:
+        return others
+    found = [np.zeros(len(parts[0])) for _ in range(len(parts) + len(others) - 1)]
+    for one, part in enumerate(parts):
+        for two, other in enumerate(others):
+            found[one + two] += part * other
+    return found
+
+
+def _hypergeometric(before: Floats, others: Floats, draws: int) -> list[Floats]:
+    """How probably 0, 1 … of so many draws without putting back hit one of those before.
+
+    >>> [part.tolist() for part in _hypergeometric(np.array([1.0]), np.array([4.0]), 2)]
+    [[0.5], [0.5], [0.0]]
+    """
+    hits, misses, all_ = (_falling(each, draws) for each in (before, others - before, others))
+    ways = 1.0 / np.maximum(all_[draws], 1.0)
+    return [comb(draws, hit) * ways * hits[hit] * misses[draws - hit] for hit in range(draws + 1)]
+
+
+def _falling(count: Floats, most: int) -> list[Floats]:
+    """1, n, n (n - 1) …: in how many ways so many can be drawn one after the other."""
+    found = [np.ones(len(count))]
+    for drawn in range(most):
+        found.append(found[-1] * np.maximum(count - drawn, 0.0))
+    return found

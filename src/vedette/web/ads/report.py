@@ -1,0 +1,88 @@
+"""Reports on sponsored results: the same figures as a table, as CSV, and as JSON for programs."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.responses import Response
+
+from vedette.web.ads.ports import AdLine, CampaignLine, DayLine, Figures
+from vedette.web.console.ui.tables import Column, Table, csv_answer
+
+__all__ = ["REPORT", "ad_as_json", "campaign_as_json", "report_csv"]
+
+REPORT: Final = Table[DayLine](
+    (
+        Column("day", "Day", lambda line: line.tally.day),
+        Column("advertiser", "Advertiser", lambda line: line.advertiser),
+        Column("campaign", "Campaign", lambda line: line.tally.payer),
+        Column("ad", "Ad", lambda line: line.tally.ad, is_number=True),
+        Column("title", "Title", lambda line: line.title),
+        Column("phrase", "Phrase", lambda line: line.tally.phrase),
+        Column("shown", "Impressions", lambda line: line.tally.shown, is_number=True),
+        Column("clicked", "Clicks", lambda line: line.tally.clicked, is_number=True),
+        Column("spend", "Spend", lambda line: str(line.tally.charged)),
+        Column("budget", "Lost to budget", lambda line: line.tally.lost_budget, is_number=True),
+        Column("rank", "Lost to rank", lambda line: line.tally.lost_rank, is_number=True),
+        Column("reserve", "Lost to reserve", lambda line: line.tally.lost_reserve, is_number=True),
+    ),
+    by="-day",
+    key="days",
+)
+
+
+def report_csv(lines: Sequence[DayLine]) -> Response:
+    """All of it, to be saved."""
+    rows = [[column.of(line) for column in REPORT.columns] for line in lines]
+    return csv_answer("sponsored", [column.title for column in REPORT.columns], rows)
+
+
+def campaign_as_json(line: CampaignLine) -> dict[str, object]:
+    """Money is text, so that it stays exact."""
+    row = line.campaign
+    return {
+        "name": row.name,
+        "advertiser": row.advertiser,
+        "budget": row.budget,
+        "starts": row.starts or None,
+        "ends": row.ends or None,
+        "paused": row.paused,
+        "spent_today": str(line.today.charged),
+        "held_today": str(line.today.held),
+        "pace": line.pace,
+        "clicks_uncharged": line.refused,
+        **_figures(line.figures),
+    }
+
+
+def ad_as_json(line: AdLine) -> dict[str, object]:
+    """An ad, as it was written."""
+    ad = line.ad
+    return {
+        "ad": ad.id,
+        "campaign": ad.campaign,
+        "title": ad.title,
+        "text": ad.text,
+        "url": ad.url,
+        "phrases": [{"way": way, "phrase": phrase} for way, phrase in ad.targets],
+        "negatives": list(ad.negatives),
+        "bid": ad.bid,
+        "standing": ad.standing,
+        "state": line.state,
+        **_figures(line.figures),
+    }
+
+
+def _figures(figures: Figures) -> dict[str, object]:
+    low, high = figures.interval
+    return {
+        "impressions": figures.shown,
+        "clicks": figures.clicked,
+        "ctr": figures.rate,
+        "ctr_low": low,
+        "ctr_high": high,
+        "spend": str(figures.charged),
+        "average_charge": None if figures.average is None else str(figures.average),
+        "lost_to_budget": figures.lost_budget,
+        "lost_to_rank": figures.lost_rank,
+        "lost_to_reserve": figures.lost_reserve,
+    }

@@ -1,0 +1,317 @@
+"""What an operator may order, as values: the same for console, API and command line, and for undoing it.
+
+An order says all that is needed to carry it out (``live.orders``). It is kept as JSON with the action that it undoes.
+Secrets are never in an order: a site names the place where they are, and of keys and tokens there are only digests.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+from vedette.adapters.crawl_store.new_page_store import WatchRow
+from vedette.adapters.crawl_store.search_store import KeyRow
+from vedette.errors import StoreCorrupt
+from vedette.model import Site
+
+__all__ = [
+    "KINDS",
+    "PER_QUERY",
+    "AddRules",
+    "AddSite",
+    "AddWatch",
+    "CloseSession",
+    "Dismiss",
+    "Done",
+    "FetchNow",
+    "ImportSites",
+    "NewKey",
+    "NewToken",
+    "Offer",
+    "OpenSession",
+    "Order",
+    "PauseSite",
+    "RemoveRules",
+    "RemoveSite",
+    "RemoveWatch",
+    "RestoreKey",
+    "RevokeKey",
+    "Rule",
+    "RuleKind",
+    "SetMachine",
+    "SetSite",
+    "Undo",
+    "order_as_json",
+    "order_of_json",
+]
+
+RuleKind = Literal["synonym", "pin", "hide", "block", "raise", "lower", "conceal"]
+KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
+PER_QUERY: tuple[RuleKind, ...] = ("synonym", "pin", "hide")
+_SAID = {
+    "pin": '"{query}" shows {value}',
+    "hide": '"{query}" hides {value}',
+    "synonym": '"{query}" and "{value}" mean the same',
+    "block": "nothing of {value} is shown or fetched",
+    "raise": "pages of {value} stand higher",
+    "lower": "pages of {value} stand lower",
+    "conceal": "{value} is not shown",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule for results.
+
+    For one query: another word for it, or a URL that it always or never shows. For all queries (``query`` is empty): a
+    domain that is blocked, raised or lowered, or a URL that is concealed; with a ``*`` at its end all that begin so.
+    """
+
+    kind: RuleKind
+    query: str
+    value: str
+
+    def __str__(self) -> str:
+        return _SAID[self.kind].format(query=self.query, value=self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class AddSite:
+    """A site that is not there yet. ``asked_s`` is when its host was last asked something, for a preview."""
+
+    site: Site
+    paused: bool = False
+    asked_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetSite:
+    """Other settings for a site: fields of ``facts.Site`` with their new values, and as they were typed."""
+
+    start: str
+    changes: Mapping[str, object]
+    typed: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetMachine:
+    """Other settings for the machine, by name and as they are typed; None stands for what is configured."""
+
+    changes: Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class PauseSite:
+    """Nothing is asked of a site until it is resumed; or it is."""
+
+    start: str
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveSite:
+    """A site is no longer crawled; its pages stay unless they are to go as well."""
+
+    start: str
+    with_pages: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSites:
+    """Sites as they were written out: those that are there get these settings, the others are added."""
+
+    sites: tuple[tuple[Site, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key under a name that no valid key has."""
+
+    row: KeyRow
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeKey:
+    """A key opens nothing from now on."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreKey:
+    """A revoked key opens again what it did."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddRules:
+    """Rules besides those that are there."""
+
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveRules:
+    """Rules hold no more."""
+
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dismiss:
+    """A host that pages link to is not to be offered as a site again."""
+
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """It may be offered again."""
+
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddWatch:
+    """Somebody wants to hear of new pages, under a name that no watch has."""
+
+    watch: WatchRow
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveWatch:
+    """And no more."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FetchNow:
+    """URLs that are fetched next, as soon as their hosts may be asked."""
+
+    urls: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """Another operator's token, of which this is the digest; the one before opens nothing, and all are signed out."""
+
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """Somebody signed in to the console at this wall time; of the session's secret only the digest is kept."""
+
+    digest: str
+    wall_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CloseSession:
+    """And out again."""
+
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """Take an action back, by its number in the log."""
+
+    action: int
+
+
+Order = (
+    AddSite
+    | SetSite
+    | SetMachine
+    | PauseSite
+    | RemoveSite
+    | ImportSites
+    | NewKey
+    | RevokeKey
+    | RestoreKey
+    | AddRules
+    | RemoveRules
+    | Dismiss
+    | Offer
+    | AddWatch
+    | RemoveWatch
+    | FetchNow
+    | NewToken
+    | OpenSession
+    | CloseSession
+    | Undo
+)
+
+
+class Done(NamedTuple):
+    """What was done, in one line without a stop, and its number in the log of actions (0: it was not logged)."""
+
+    words: str
+    action: int
+
+
+_KINDS: dict[str, type[Any]] = {
+    re.sub("(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind
+    for kind in (
+        AddSite,
+        SetSite,
+        SetMachine,
+        PauseSite,
+        RemoveSite,
+        ImportSites,
+        RevokeKey,
+        RestoreKey,
+        AddRules,
+        RemoveRules,
+        Dismiss,
+        Offer,
+        AddWatch,
+        RemoveWatch,
+    )
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+def order_as_json(order: Order) -> dict[str, object]:
+    """An order that may undo another, to be kept.
+
+    >>> order_as_json(PauseSite("https://example.org/", paused=True))
+    {'order': 'pause_site', 'start': 'https://example.org/', 'paused': True}
+    """
+    return {"order": _NAMES[type(order)], **asdict(order)}
+
+
+def order_of_json(told: object) -> Order:
+    """The order that was kept; what makes no sense is damage.
+
+    >>> order_of_json({"order": "add_rules", "rules": [{"kind": "block", "query": "", "value": "example.org"}]})
+    AddRules(rules=(Rule(kind='block', query='', value='example.org'),))
+    """
+    try:
+        fields: dict[str, Any] = dict(told)  # type: ignore[call-overload]  # whatever it is, it is tried
+        kind = _KINDS[fields.pop("order")]
+        if "site" in fields:
+            fields["site"] = _site(fields["site"])
+        if "sites" in fields:
+            fields["sites"] = tuple((_site(site), bool(paused)) for site, paused in fields["sites"])
+        if "rules" in fields:
+            fields["rules"] = tuple(Rule(**rule) for rule in fields["rules"])
+        if "watch" in fields:
+            fields["watch"] = WatchRow(*fields["watch"])
+        if "changes" in fields:
+            fields["changes"] = _with_tuples(fields["changes"])
+        order: Order = kind(**fields)
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise StoreCorrupt(f"an action is kept in a row that cannot be read ({error}): restore the state") from error
+    return order
+
+
+def _site(fields: Mapping[str, Any]) -> Site:
+    return Site(**_with_tuples(fields))
+
+
+def _with_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}

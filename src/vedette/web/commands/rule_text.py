@@ -1,0 +1,142 @@
+"""Rules for results as people write them: words on a command line or in a form, ``[[rule]]`` tables in TOML."""
+
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from vedette.config import format_size
+from vedette.discover.urls.normalize import resolve
+from vedette.discover.urls.scope import read_site
+from vedette.errors import UsageError
+from vedette.model import origin_of
+from vedette.text import words_of
+from vedette.web.commands.commands import KINDS, PER_QUERY, Rule, RuleKind
+
+__all__ = ["read_rules_text", "rule_of", "web_url", "write_rules"]
+
+MOST_BYTES = 1 << 24
+LONGEST_QUERY = 2000
+
+_KEYS = ("kind", "query", "value")
+_PREFIX = re.compile(r"https?://[^/?#@\s]+/[^\s*]*\*")
+
+
+def rule_of(kind: RuleKind, query: str, value: str) -> Rule:
+    """The rule that was meant: words as searching folds them, URLs and hosts as they are known.
+
+    >>> rule_of("synonym", "K8s!", "Kubernetes")
+    Rule(kind='synonym', query='k8s', value='kubernetes')
+    >>> rule_of("block", "", "https://Spam.example/x")
+    Rule(kind='block', query='', value='spam.example')
+    """
+    if kind not in PER_QUERY:
+        return Rule(kind, "", _concealed(value) if kind == "conceal" else _domain(value))
+    folded = _folded(query)
+    if kind != "synonym":
+        return Rule(kind, folded, web_url(value))
+    other = _folded(value)
+    if folded == other:
+        raise UsageError(f"{query[:100]!r} and {value[:100]!r} are the same words to a search: name another word")
+    return Rule(kind, folded, other)
+
+
+def web_url(text: str) -> str:
+    """The URL that a person typed; a host with a path will do."""
+    url = resolve(text, None) if "://" in text else read_site(text).start
+    if url is None:
+        raise UsageError(f'"{text[:100]}" is no http(s) URL: give one such as https://example.org/a')
+    return url
+
+
+def write_rules(rules: Iterable[Rule]) -> str:
+    r"""TOML for rules.
+
+    >>> print(write_rules([Rule("pin", "time off", "https://example.org/holidays")]))
+    [[rule]]
+    kind = "pin"
+    query = "time off"
+    value = "https://example.org/holidays"
+    <BLANKLINE>
+    """
+    return "\n".join(
+        "\n".join(["[[rule]]", *(f"{key} = {_toml(getattr(rule, key))}" for key in _KEYS if getattr(rule, key)), ""])
+        for rule in rules
+    )
+
+
+def read_rules_text(text: str, source: str) -> tuple[Rule, ...]:
+    """Rules from TOML; a ``UsageError`` names the place and what to write."""
+    if len(text) > MOST_BYTES:
+        raise UsageError(f"{source}: is larger than {format_size(MOST_BYTES)}: this is no list of rules")
+    try:
+        tables = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
+        raise UsageError(f"{source}: is not TOML: {' '.join(str(error).split())[:200]}") from None
+    unknown = next((key for key in tables if key != "rule"), None)
+    rules = tables.get("rule", [])
+    if unknown is not None or not isinstance(rules, list):
+        raise UsageError(f"{source}: {(unknown or 'rule')[:40]!r} is no list of rules: write one [[rule]] table a rule")
+    return tuple(_read_table(table, f"{source}, rule {number}") for number, table in enumerate(rules, 1))
+
+
+def _read_table(table: object, place: str) -> Rule:
+    if not isinstance(table, dict):
+        raise UsageError(f"{place}: write one [[rule]] table a rule")
+    unknown = next((key for key in table if key not in _KEYS), None)
+    if unknown is not None:
+        raise UsageError(f"{place}: unknown key {unknown[:40]!r}; {_near(unknown, _KEYS)}")
+    kind, value = (_text(table, key, place) for key in ("kind", "value"))
+    if kind not in KINDS:
+        raise UsageError(f"{place}: unknown kind {kind[:40]!r}; {_near(kind, KINDS)}")
+    known: Any = kind
+    try:
+        return rule_of(known, _text(table, "query", place) if kind in PER_QUERY else "", value)
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from None
+
+
+def _text(table: dict[str, object], key: str, place: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str):
+        raise UsageError(f'{place}: {key} is missing: write {key} = "…"')
+    return value
+
+
+def _near(word: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word[:40], known, 1)
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+
+
+def _concealed(text: str) -> str:
+    """A URL, or the beginning of some with a star behind it; a star elsewhere is part of the URL."""
+    typed = text.strip()
+    if not typed.endswith("*"):
+        return web_url(typed)
+    start = web_url(typed.removesuffix("*"))
+    if not _PREFIX.fullmatch(f"{start}*"):
+        raise UsageError(f"{text[:100]!r}: a star stands at the end of a path, as in https://example.org/drafts/*")
+    return f"{start}*"
+
+
+def _domain(text: str) -> str:
+    """A host name: it stands for itself and for all names that end with it."""
+    host = origin_of(read_site(text.strip().removeprefix("*.")).start).host
+    if "." not in host and host != "localhost":
+        raise UsageError(f"{text[:100]!r} is no domain: write one such as example.org")
+    return host
+
+
+def _folded(text: str) -> str:
+    """By its words, as a query is compared."""
+    folded = " ".join(words_of(text[:LONGEST_QUERY]))
+    if not folded:
+        raise UsageError(f"{text[:100]!r} has no word in it: write at least one")
+    return folded
+
+
+def _toml(text: str) -> str:
+    """JSON's spelling of a text is TOML's too, but for one control character."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,99 @@
+"""A site's settings as a form: what stands in its fields, and the site that they mean or what is wrong with each.
+
+All reading is that of ``config.site_text``, so that a form takes what a command line and a TOML file take.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from vedette.config.site_settings import site_of_text, write_sites
+from vedette.errors import VedetteError
+from vedette.model import Site
+from vedette.web.console.crawl.secret_places import refusal_of
+from vedette.web.formatting import sentence
+
+__all__ = ["Typed", "blank", "changes_between", "filled", "read_form", "typed_settings"]
+
+Typed = dict[str, str]  # what stands in the fields of a form, by their names
+
+_LINES = ("include", "exclude", "drop_parameters", "promise")
+_NAMES = ("readers", "overrule")
+_TICKS = ("allow_private", "sort_parameters")
+_WORDS = ("scope", "delay", "hours", "bytes_per_s", "share", "secrets", "change", "ignore_robots")
+_PLAIN = Site("")
+_SOME_SITE = "https://example.org/"
+
+
+def blank(text: str = "") -> Typed:
+    """The fields of a form for a new site: everything as it is by default."""
+    return filled(_PLAIN) | {"site": text}
+
+
+def filled(site: Site) -> Typed:
+    r"""The fields of a form for a site that is there; the confirmation of an own site is never filled in.
+
+    >>> typed = filled(Site("https://example.org/", delay_s=2.0, exclude=("/a/*", "/b/*")))
+    >>> typed["delay"], typed["exclude"], typed["sort_parameters"]
+    ('2s', '/a/*\n/b/*', 'yes')
+    """
+    told: dict[str, Any] = tomllib.loads(write_sites([(site, False)]))["site"][0]
+    lists = {name: "\n".join(told.get(name, getattr(site, name))) for name in _LINES}
+    names = {name: ", ".join(getattr(site, name)) for name in _NAMES}
+    ticks = {name: "yes" if getattr(site, name) else "" for name in _TICKS}
+    words = {name: str(told.get(name, "")) for name in _WORDS}
+    chosen = {"scope": site.scope, "change": site.change, "ignore_robots": ""}
+    return {"site": site.start, **lists, **names, **ticks, **words, **chosen}
+
+
+def read_form(
+    form: Mapping[str, str], places: Sequence[str] = (), kept: Site = _PLAIN
+) -> tuple[Site | None, dict[str, str]]:
+    """The site that was typed; or None, and what is wrong by field.
+
+    ``places`` are those whose credentials may be given to it, besides what is ``kept`` of it.
+
+    >>> site, problems = read_form({"site": "example.org", "delay": "soon"})
+    >>> site is None, list(problems)
+    (True, ['delay'])
+    """
+    settings = typed_settings(form)
+    alone = {"site": (form.get("site", ""), dict[str, object]())}
+    alone |= {name: (_SOME_SITE, {name: value}) for name, value in settings.items()}
+    problems = {name: problem for name, tried in alone.items() if (problem := _problem(name, *tried))}
+    if refusal := refusal_of(form.get("secrets", ""), places, kept.secrets):
+        problems.setdefault("secrets", refusal)
+    return (None, problems) if problems else (site_of_text(form["site"], settings), {})
+
+
+def typed_settings(form: Mapping[str, str]) -> dict[str, object]:
+    """What differs from the default, by key, as TOML would have it."""
+    settings: dict[str, object] = {name: form[name] for name in (*_WORDS, *_NAMES) if form.get(name)}
+    for name in _LINES:
+        if name in form and (lines := [line.strip() for line in form[name].split("\n") if line.strip()]):
+            settings[name] = lines
+    if form.get("allow_private"):
+        settings["allow_private"] = True
+    if "scope" in form:
+        # A box that is not ticked is not sent; so is one of a form that has none, which no whole form is.
+        settings |= {} if form.get("sort_parameters") else {"sort_parameters": False}
+        settings |= {} if "drop_parameters" in settings else {"drop_parameters": []}
+    return settings
+
+
+def changes_between(old: Site, new: Site) -> dict[str, object]:
+    """The fields that differ, with their new values."""
+    return {
+        field.name: getattr(new, field.name)
+        for field in fields(Site)
+        if getattr(old, field.name) != getattr(new, field.name)
+    }
+
+
+def _problem(name: str, text: str, settings: Mapping[str, object]) -> str:
+    try:
+        site_of_text(text, settings)
+    except VedetteError as error:
+        return sentence(str(error).removeprefix(f"{name}: "))
+    return ""

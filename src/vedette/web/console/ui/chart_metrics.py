@@ -1,0 +1,116 @@
+"""What the console draws as bars and dots, in the text format of Prometheus: a number for each of them.
+
+Lines over time have theirs by name (``web.metrics``); here are amounts by reason. Reasons are our own words for the
+most part; a server may have written one, so there is a bound to how many are told apart, and to how long they are.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from vedette.web.console.crawl.forecast import tenth_lines
+from vedette.web.console.ports.budget_ports import BudgetTold
+from vedette.web.console.ports.monitoring import Crawl, Tenth, Watch
+
+__all__ = ["amounts_by_reason"]
+
+MOST_REASONS = 40
+LONGEST_REASON = 100
+OTHER = "other"
+Family = GaugeMetricFamily | CounterMetricFamily
+
+
+def amounts_by_reason(watch: Watch) -> bytes:
+    """All of them as they stand now; it may take a moment."""
+    return told(
+        [
+            *_of_crawl(watch.crawl()),
+            _left_out(watch.left_out()),
+            *_forecasts(watch.refresh().tenths),
+            *_budget(watch.budget(1)),
+        ]
+    )
+
+
+def told(families: Iterable[Family]) -> bytes:
+    """As text; a kind of which there is nothing is not named."""
+    registry = CollectorRegistry()
+    registry.register(_Held([family for family in families if family.samples]))
+    return generate_latest(registry)
+
+
+class _Held(Collector):
+    """Numbers that were read off already."""
+
+    def __init__(self, families: list[Family]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[Family]:
+        """All of them."""
+        return self._families
+
+
+def _of_crawl(crawl: Crawl) -> Iterable[GaugeMetricFamily]:
+    yield _by("hosts_waiting", "hosts with something to do, by what they wait for", "why", crawl.waiting_why)
+    yield _by("answers", "answers of servers since the start, by status", "status", crawl.statuses)
+    yield _by("fetches_failed", "fetches without an answer since the start, by why", "why", crawl.failures)
+    yield _by("urls_refused", "URLs that are not fetched since the start, by why", "why", crawl.refusals)
+
+
+def _left_out(counts: Mapping[str, int]) -> GaugeMetricFamily:
+    words = "searches, views and clicks of the last day that count as no person's, by why"
+    return _by("searches_left_out", words, "why", counts)
+
+
+def _forecasts(tenths: tuple[Tenth, ...]) -> Iterable[GaugeMetricFamily]:
+    """The dots of the chart on whether forecasts come true; of a tenth that has faded there is none."""
+    lines = tenth_lines(tenths)
+    names = [f"{10 * line.place}-{10 * line.place + 10}" for line in lines]
+    for name, words, values in (
+        ("forecast_said", "mean chance of a change that was said of refreshed pages", [line.said for line in lines]),
+        ("forecast_found", "share of these pages that had changed", [line.found for line in lines]),
+        ("forecast_refreshes", "how many these are, of late", [line.refreshes for line in lines]),
+    ):
+        yield _by(
+            name, f"{words}, by tenths of the chance in per cent", "chance", dict(zip(names, values, strict=True))
+        )
+
+
+def _budget(told: BudgetTold) -> Iterable[CounterMetricFamily]:
+    """Where the budget went, of all time: what each kind of fetch took and brought."""
+    columns: dict[str, tuple[str, list[float]]] = {
+        "fetches": ("fetches", [line.fetches for line in told.ever]),
+        "seconds": ("seconds for which connections were held", [line.seconds for line in told.ever]),
+        "bytes": ("bytes that were sent", [line.bytes for line in told.ever]),
+        "gain": ("what they brought to search, where it was measured", [max(line.gain, 0.0) for line in told.ever]),
+    }
+    for name, (words, values) in columns.items():
+        family = CounterMetricFamily(f"vedette_budget_{name}", f"{words}, by what they were for", labels=["kind"])
+        for line, value in zip(told.ever, values, strict=True):
+            family.add_metric([line.name], value)
+        yield family
+
+
+def _by(name: str, words: str, label: str, counts: Mapping[str, float]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"vedette_{name}", words, labels=[label])
+    for reason, amount in _bounded(counts).items():
+        family.add_metric([reason], amount)
+    return family
+
+
+def _bounded(counts: Mapping[str, float]) -> dict[str, float]:
+    """The largest by their names, what is left as one.
+
+    >>> _bounded({f"why {number}": float(number) for number in range(43)})["other"]
+    3.0
+    """
+    largest = sorted(
+        ((str(reason), float(amount)) for reason, amount in counts.items() if math.isfinite(amount)),
+        key=lambda row: (-row[1], row[0]),
+    )
+    kept = dict(row for row in largest[:MOST_REASONS] if len(row[0]) <= LONGEST_REASON)
+    rest = math.fsum(amount for reason, amount in largest if reason not in kept)
+    return kept | ({OTHER: kept.get(OTHER, 0.0) + rest} if rest else {})

@@ -1,0 +1,405 @@
+"""The data folder: who may hold it, what it survives, which folders are refused with which words."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.data_folders import (
+    AD,
+    ADVERTISER,
+    BODIES,
+    CAMPAIGN,
+    CONTENT,
+    FIND,
+    FIRST_CRAWL,
+    GROUP,
+    HOST,
+    NOW_S,
+    ORIGIN,
+    REMEMBERED,
+    ROBOTS,
+    SITE,
+    URLS,
+    WATCH,
+    Fetches,
+    opened,
+    write_sample,
+)
+
+from vedette.adapters.ads.campaign_store import MarketBook
+from vedette.adapters.archive.warc_reader import read_place
+from vedette.adapters.archive.warc_writer import ASIDE
+from vedette.adapters.archive.warc_writer import Place as Stood
+from vedette.adapters.crawl_store.data_folder import FORMAT, database_said_plainly, hold, open_state, read_state
+from vedette.adapters.crawl_store.store import SiteRow
+from vedette.engine.ports import HostRow, UrlCounts
+from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
+from vedette.model import Site
+from vedette.parse.change.comparison import Kept
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+NOBODY = 65_534
+
+HOLD = """
+import sys
+from pathlib import Path
+from tests.data_folders import Fetches
+from vedette.adapters.crawl_store.data_folder import hold, open_state
+
+lock = hold(Path(sys.argv[1]))
+state = open_state(Path(sys.argv[1]), "test", 1.0)
+fetches = Fetches(state)
+fetches.page("http://committed.test/", b"kept" * 1000)
+state.commit()
+fetches.know(*(f"http://lost.test/{number}" for number in range(int(sys.argv[2]))))
+fetches.writer.append_packed([b"not acknowledged"], 1.0)
+fetches.writer.flush()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+OPEN_AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from vedette.adapters.crawl_store.data_folder import hold, open_state
+from vedette.errors import StoreError
+
+if os.getuid() == 0:
+    os.setuid(int(sys.argv[2]))
+try:
+    lock = hold(Path(sys.argv[1]))
+    open_state(Path(sys.argv[1]), "test", 1.0)
+except StoreError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def child(program: str, *arguments: object) -> "subprocess.Popen[str]":
+    """A real process that runs a few lines of Python."""
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    root = Path(__file__).parents[3]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A data folder with the sample in it."""
+    write_sample(tmp_path / "data")
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def open_to_all() -> Iterator[Path]:
+    """A folder that every user of the machine can reach, unlike pytest's own."""
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name)
+        path.chmod(0o755)
+        yield path
+        path.chmod(0o755)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder, those in folders within included."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def check_sample(folder: Path, contents: dict[int, Kept], site: Site = SITE) -> None:
+    """The sample is all there, and every archived copy is what was fetched."""
+    with opened(folder) as state:
+        assert state.told == ()
+        assert state.urls.counts() == UrlCounts(known=5, waiting=1, leased=0, fetched=2, refused=1, failed=1)
+        pages = list(state.book.pages())
+        assert [url for url, _ in pages] == list(URLS[:2])
+        for (_, page), body in zip(pages, BODIES, strict=True):
+            assert page.place is not None
+            place = Stood(page.place.file, page.place.offset, page.place.length)
+            assert read_place(folder / "warc", place).payload == body
+        assert state.book.links_of(1) == (URLS[1], URLS[4])
+        assert state.book.robots() == {ORIGIN: ROBOTS}
+        assert state.book.hosts() == [HostRow(HOST, NOW_S + 5, 1, "status 503")]
+        assert state.book.sites() == [SiteRow(site, paused=True, added_s=NOW_S)]
+        assert {id_: row.kept for id_, row in state.book.contents([1, 2]).items()} == contents
+        notes = [state.book.note_of(id_) for id_ in (3, 4)]
+        assert [note and note[0] for note in notes] == ["disallowed by robots.txt: Disallow: /private/", "too slow"]
+
+
+def test_a_folder_is_made_and_found_again(tmp_path: Path) -> None:
+    """A folder that is missing is made, with its parents, says its format, and has everything after a new start."""
+    folder = tmp_path / "deep" / "data"
+    write_sample(folder)
+    assert (folder / "format").read_text() == f"{FORMAT}\n"
+    check_sample(folder, {1: CONTENT.kept})
+
+
+@pytest.mark.parametrize(
+    ("number", "contents"), [(2, {}), *((number, {1: CONTENT.kept}) for number in range(3, FORMAT + 1))]
+)
+def test_the_kept_samples_can_be_opened(number: int, contents: dict[int, Kept], tmp_path: Path) -> None:
+    """A folder of an older format, as it was first written, opens with all that was in it, and has the newest then."""
+    folder = shutil.copytree(GOLDEN / f"format-{number}", tmp_path / "data")
+    # The oldest says nothing of what counts as a change: what is usual does.
+    check_sample(folder, contents, replace(SITE, change=Site(SITE.start).change) if number == 2 else SITE)
+    assert (folder / "format").read_text() == f"{FORMAT}\n"
+    with opened(folder) as state:
+        assert [row.action.what for row in state.book.actions(9)] == [f"added {SITE.start}"]
+        assert len(state.book.secret()) == 32
+        (look,) = state.book.looks([1])
+        assert (look.url, state.book.groups()) == (URLS[0], [GROUP] if number >= 6 else [])
+        assert look.kept == REMEMBERED if number >= 6 else not look.kept.memory
+        assert state.book.watches() == ([WATCH] if number >= 7 else [])
+        assert state.book.finds([2]) == ({2: FIND} if number >= 7 else {})
+        assert state.book.first_crawls() == ([FIRST_CRAWL] if number >= 7 else [])
+        market = MarketBook(state.db)
+        found = [*market.advertisers(), *market.campaigns(), *market.ads()]
+        assert found == ([ADVERTISER, CAMPAIGN, AD] if number >= 8 else [])
+
+
+def test_a_format_is_not_changed_unnoticed(folder: Path) -> None:
+    """Today's folder has the tables of the kept sample of its format: whoever changes one raises the number."""
+
+    def tables(path: Path) -> list[tuple[str, str]]:
+        # Immutable, so that looking at the kept sample writes nothing beside it.
+        with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as database:
+            return database.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+
+    assert tables(folder / "state.db") == tables(GOLDEN / f"format-{FORMAT}" / "state.db")
+
+
+def test_one_process_holds_a_folder(folder: Path) -> None:
+    """A second process is refused with the folder's name while the first one lives, and served when it is gone."""
+    with child(HOLD, folder, 1) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "ready\n"
+        with pytest.raises(StoreBusy, match=str(folder)):
+            hold(folder)
+        holder.communicate()
+    hold(folder).close()
+
+
+@pytest.mark.parametrize("lost", [1, 20_000])
+def test_committed_data_survives_kill_9(tmp_path: Path, lost: int) -> None:
+    """After kill -9 what was committed is there, what was not is absent, and the folder works on."""
+    with child(HOLD, tmp_path, lost) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "ready\n"
+        holder.send_signal(signal.SIGKILL)
+    with opened(tmp_path) as state:
+        assert not state.clean
+        assert [url for url, _ in state.book.pages()] == ["http://committed.test/"]
+        assert state.urls.counts().known == 1
+        acknowledged = state.book.archives()
+        with Fetches(state) as fetches:
+            fetches.page("http://later.test/", b"later")
+    assert {path.name: path.stat().st_size for path in (tmp_path / "warc").glob("*.gz")}.items() >= acknowledged.items()
+    assert [path.read_bytes() for path in (tmp_path / "warc" / ASIDE).iterdir()] == [b"not acknowledged"]
+    with closing(sqlite3.connect(tmp_path / "state.db")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert database.execute("SELECT url FROM url ORDER BY id").fetchall() == [
+            ("http://committed.test/",),
+            ("http://later.test/",),
+        ]
+
+
+def test_a_clean_end_is_told_from_a_crash(folder: Path) -> None:
+    """After a clean end the next start knows it; after one that just stopped, the next but none after that."""
+    with opened(folder) as state:
+        assert state.clean
+    with hold(folder):
+        open_state(folder, "test", NOW_S).db.close()
+    with opened(folder) as state:
+        assert not state.clean
+    with opened(folder) as state:
+        assert state.clean
+
+
+def test_a_lost_state_costs_no_archive_file(folder: Path) -> None:
+    """Whoever deletes state.db loses what it knew, but every byte that was archived is still there, and it is told."""
+    before = {path.name: path.read_bytes() for path in (folder / "warc").iterdir()}
+    for name in ("state.db", "urls"):
+        (folder / name).unlink()
+    with opened(folder) as state:
+        assert [words.split()[0] for words in state.told] == sorted(before)
+        assert str(folder / "warc" / ASIDE) in state.told[0]
+    assert {path.name: path.read_bytes() for path in (folder / "warc" / ASIDE).iterdir()} == before
+
+
+def test_an_older_state_costs_no_archived_byte(folder: Path, tmp_path: Path) -> None:
+    """With state.db put back from an older copy, what the archive has gained since is moved aside, not deleted."""
+    older = shutil.copy(folder / "state.db", tmp_path / "older.db")
+    with opened(folder) as state, Fetches(state) as fetches:
+        row = fetches.page("https://www.example.org/new", b"young" * 100)
+    assert row.place is not None
+    new = (folder / "warc" / row.place.file).read_bytes()
+    shutil.copy(older, folder / "state.db")
+    with opened(folder) as state:
+        assert [words.split()[0] for words in state.told] == [row.place.file]
+    assert (folder / "warc" / ASIDE / row.place.file).read_bytes() == new
+    check_sample(folder, {1: CONTENT.kept})
+
+
+@pytest.mark.parametrize("left", [(), ("format",), ("format", "lock"), ("lock",), ("lock", "format.new")])
+def test_a_start_that_was_interrupted(tmp_path: Path, left: tuple[str, ...]) -> None:
+    """A folder that a crash left half made is made whole, and says its format from then on."""
+    made = tmp_path / "made"
+    with hold(made):
+        pass
+    for name in left:
+        (made / name).write_text(f"{FORMAT}\n" if name == "format" else "")
+    if "lock" not in left:
+        (made / "lock").unlink()
+    write_sample(made)
+    check_sample(made, {1: CONTENT.kept})
+    assert (made / "format").read_text() == f"{FORMAT}\n"
+
+
+def test_a_newer_folder_is_left_untouched(folder: Path) -> None:
+    """A folder of a format from the future is refused by every door, and not one byte or file in it changes."""
+    (folder / "format").write_text(f"{FORMAT + 1}\n")
+    (folder / "lock").unlink()
+    (folder / "state.db").write_bytes(b"something of the future")
+    before = contents(folder)
+    with pytest.raises(StoreNewer, match="use a newer one"):
+        hold(folder)
+    with pytest.raises(StoreNewer):
+        open_state(folder, "test", NOW_S)
+    with pytest.raises(StoreNewer), read_state(folder):
+        pass
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("text", [b"", b"one", b"-1", b"0", b"1.5", b"\xff\xfe", "²".encode(), b"9" * 5000])
+def test_a_format_that_is_no_number(folder: Path, text: bytes) -> None:
+    """A folder whose format cannot be read is refused in one line, and not changed."""
+    (folder / "format").write_bytes(text)
+    before = contents(folder)
+    with pytest.raises(StoreCorrupt) as caught:
+        hold(folder)
+    assert str(caught.value).isprintable()
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("content", [b"this is no database" * 1000, b"SQLite format 3\0" + bytes(4080)])
+def test_a_database_that_is_none(folder: Path, content: bytes) -> None:
+    """A file that is no database is reported as what to restore, kept as it is, and the folder is free again."""
+    (folder / "state.db").write_bytes(content)
+    for _ in range(2):
+        with hold(folder), pytest.raises(StoreCorrupt, match=r"state\.db.*restore"):
+            open_state(folder, "test", NOW_S)
+    assert (folder / "state.db").read_bytes() == content
+
+
+def test_damage_anywhere_in_the_database_is_reported(folder: Path) -> None:
+    """Whichever page of the file is overwritten, the folder works as before or damage is reported; no other error."""
+    path = folder / "state.db"
+    whole = path.read_bytes()
+    reported = 0
+    for start in range(4096, len(whole), 4096):
+        path.write_bytes(whole[:start] + b"\xff" * 4096 + whole[start + 4096 :])
+        for name in ("urls", "state.db-wal", "state.db-shm"):
+            (folder / name).unlink(missing_ok=True)
+        try:
+            look_at_everything(folder)
+        except StoreError:
+            reported += 1
+    assert reported > 0
+
+
+def look_at_everything(folder: Path) -> None:
+    """Read all that a state has, as the keeper does, and let go of it."""
+    with hold(folder):
+        state = open_state(folder, "test", NOW_S)
+        try:
+            with database_said_plainly(folder):
+                list(state.book.pages())
+                state.book.links_of(1)
+                state.book.robots()
+                state.book.sites()
+                state.book.hosts()
+        finally:
+            state.db.close()
+
+
+def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
+    """A path that is no folder is refused with its name."""
+    path = tmp_path / "data"
+    path.touch()
+    with pytest.raises(StoreError, match=str(path)):
+        hold(path)
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_folder_that_may_not_be_written_to(open_to_all: Path, exists: bool) -> None:  # noqa: FBT001 - both kinds
+    """Without permission the person is told to name another folder, and nothing is left behind."""
+    if exists:
+        write_sample(open_to_all)
+        (open_to_all / "lock").unlink()
+    for path in open_to_all.rglob("*"):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    open_to_all.chmod(0o555)
+    before = contents(open_to_all)
+    said, _ = child(OPEN_AS_NOBODY, open_to_all if exists else open_to_all / "data", NOBODY).communicate()
+    assert said.startswith("StoreError")
+    assert "you may write to" in said
+    assert contents(open_to_all) == before
+
+
+def test_a_database_that_may_not_be_written_to(open_to_all: Path) -> None:
+    """A database of somebody else's is reported with what to do, too."""
+    write_sample(open_to_all)
+    for path in open_to_all.rglob("*"):
+        path.chmod(0o777 if path.is_dir() else 0o666)
+    (open_to_all / "state.db").chmod(0o444)
+    open_to_all.chmod(0o777)
+    said, _ = child(OPEN_AS_NOBODY, open_to_all, NOBODY).communicate()
+    assert said.startswith("StoreError")
+    assert "permissions" in said
+
+
+def test_a_full_disk_is_told_and_costs_nothing_committed(folder: Path) -> None:
+    """When a commit has no room, the failure says so, and the folder opens with what was committed before."""
+    with hold(folder):
+        state = open_state(folder, "test", NOW_S)
+        pages = (folder / "state.db").stat().st_size // 4096
+        state.db.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreError, match=r"full.*make room"), database_said_plainly(folder):
+            Fetches(state).know(*(f"http://a.test/{number}" for number in range(20_000)))
+        state.db.close()
+    with opened(folder) as state:
+        assert state.urls.counts().known == len(URLS)
+
+
+def test_reading_sees_one_moment(folder: Path) -> None:
+    """Whoever reads sees the state as it was when he began, whatever is committed meanwhile."""
+    with opened(folder) as state, read_state(folder) as db, Fetches(state) as fetches:
+        fetches.page("http://later.test/", b"later")
+        assert db.execute("SELECT count(*) FROM url").fetchone() == (len(URLS),)
+        with read_state(folder) as later:
+            assert later.execute("SELECT count(*) FROM url").fetchone() == (len(URLS) + 1,)
+
+
+def test_reading_needs_a_data_folder(tmp_path: Path) -> None:
+    """A folder that is none is refused with what to type, and nothing is made."""
+    with pytest.raises(StoreError, match="--data"), read_state(tmp_path):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_descriptor_is_left_open(folder: Path) -> None:
+    """Neither a state that was closed nor one that could not be opened keeps files open."""
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - not a real folder
+    for _ in range(3):
+        check_sample(folder, {1: CONTENT.kept})
+    (folder / "state.db").write_bytes(b"this is no database" * 1000)
+    for _ in range(3):
+        with hold(folder), pytest.raises(StoreCorrupt):
+            open_state(folder, "test", NOW_S)
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208 - not a real folder

@@ -1,0 +1,120 @@
+"""The rows behind a count: as many as it says, each once, however they are paged."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.data_folders import NOW_S, opened
+
+from vedette.adapters.crawl_store.site_reader import open_site_view
+from vedette.adapters.crawl_store.url_list import KINDS, STRETCH, ListedUrl, UrlList, Which, open_url_list
+from vedette.model import Refusal, Site
+
+DOCS = Site("https://docs.example.org/guide/", scope="prefix")
+HOST = Site("https://docs.example.org/")
+ALL = Site("https://example.org/", scope="domain")
+STATUSES = (200, 301, 404, 410, None)
+REASONS = ("too slow", f"{Refusal.ROBOTS}: Disallow: /x", f"{Refusal.TRAP}: too little", "answer too large")
+_URL = "INSERT INTO url VALUES (?, 0, ?, ?, 1, 0, ?)"
+_PAGE = (
+    "INSERT INTO page (id, partition, host, status, kind, fetched_s, changed_s, title, content_type, etag, "
+    "last_modified, digest, payload_digest, location, body_bytes, interval_s, due_s, links) "
+    "VALUES (?, 0, ?, ?, 'page', ?, 0, 'A title', '', '', '', '', '', '', 0, 0, ?, x'')"
+)
+
+
+def urls() -> list[tuple[int, str, int | None, str]]:
+    """Host, URL, status and reason of each: three hosts, more URLs than one stretch has."""
+    rows = []
+    for number in range(STRETCH + 300):
+        host = ("docs.example.org", "www.example.org", "elsewhere.example")[number % 3]
+        status = STATUSES[number % 5]
+        why = REASONS[number % 4] if status is None and number % 7 else ""
+        rows.append((number % 3, f"https://{host}/{'guide/' if number % 2 else ''}{number}", status, why))
+    return rows
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that holds them."""
+    folder = tmp_path_factory.mktemp("urls")
+    with opened(folder) as state:
+        hosts = ("docs.example.org", "www.example.org", "elsewhere.example")
+        state.db.executemany("INSERT INTO host VALUES (?, 0, ?)", enumerate(hosts))
+        for id_, (host, url, status, why) in enumerate(urls(), 1):
+            state.db.execute(_URL, (id_, host, url, NOW_S))
+            if status is not None:
+                state.db.execute(_PAGE, (id_, host, status, NOW_S, float("inf") if status == 410 else NOW_S))
+            if why:
+                state.db.execute("INSERT INTO note VALUES (?, ?, ?)", (id_, why, NOW_S))
+    return folder
+
+
+@pytest.fixture
+def listing(folder: Path) -> Iterator[UrlList]:
+    """The list of it."""
+    with open_url_list(folder) as listing:
+        yield listing
+
+
+def walked(listing: UrlList, which: Which, most: int) -> list[ListedUrl]:
+    """All rows, page by page."""
+    rows: list[ListedUrl] = []
+    after: int | None = 0
+    while after is not None:
+        page = listing.page(which, after, most)
+        assert len(page.rows) <= most
+        rows += page.rows
+        assert page.after is None or page.after > after
+        after = page.after
+    return rows
+
+
+def test_each_url_is_of_one_kind_and_listed_once(listing: UrlList) -> None:
+    """Whatever was known of it; together they are all that are known, in the order in which they were seen."""
+    kinds = {kind: walked(listing, Which(kind=kind), 97) for kind in KINDS}
+    everything = kinds.pop("all")
+    assert [row.url for row in everything] == [url for _, url, _, _ in urls()]
+    assert sorted(row.id for rows in kinds.values() for row in rows) == [row.id for row in everything]
+    assert {row.status for row in kinds["errors"]} == {404, 410}
+    assert {row.why for row in kinds["failed"]} == {"too slow", "answer too large"}
+
+
+def test_a_reason_narrows_them_down_to_its_count(listing: UrlList) -> None:
+    """A status, a whole reason, the beginning of a refusal; what is no reason has no rows."""
+    counts = Counter(str(status or "") or why.partition(":")[0] for _, _, status, why in urls())
+    for kind, why in (("errors", "404"), ("failed", "too slow"), ("refused", str(Refusal.ROBOTS))):
+        assert len(walked(listing, Which(kind=kind, why=why), 50)) == counts[why]  # type: ignore[arg-type]  # of KINDS
+    for wrong in ("40", "404 OR 1", "' OR ''='", "%"):
+        assert walked(listing, Which(kind="errors", why=wrong), 50) == []
+
+
+@pytest.mark.parametrize("site", [DOCS, HOST, ALL])
+def test_a_site_has_as_many_rows_as_its_counts_say(folder: Path, listing: UrlList, site: Site) -> None:
+    """Whether it is a folder, a host or a domain."""
+    with open_site_view(folder) as view:
+        count = view.counts_of([site])[site.start]
+    assert count.pages > 0
+    assert len(walked(listing, Which(site), 500)) == count.known
+    assert len(walked(listing, Which(site, "kept"), 500)) == count.pages
+
+
+def test_a_part_of_the_url_is_taken_as_it_is_written(listing: UrlList) -> None:
+    """Signs that mean something elsewhere mean nothing here."""
+    assert {row.url for row in walked(listing, Which(part="/guide/77"), 50)} == {
+        url for _, url, _, _ in urls() if "/guide/77" in url
+    }
+    assert walked(listing, Which(part="%"), 50) == []
+
+
+def test_without_patience_each_look_still_goes_on(listing: UrlList) -> None:
+    """A stretch at least, so that whoever asks for more comes to the end."""
+    page = listing.page(Which(kind="errors", why="999"), 0, 50, patience_s=-1.0)
+    assert (page.rows, page.after, page.looked_at) == ((), STRETCH, STRETCH)
+    assert listing.page(Which(), 10**14, 50).rows == ()
+
+
+def test_what_is_never_due_has_no_next_time(listing: UrlList) -> None:
+    """A page says nothing where it would say for ever."""
+    assert {row.due_s for row in walked(listing, Which(kind="errors", why="410"), 500)} == {None}

@@ -1,0 +1,374 @@
+"""Reading PDFs in a process of its own: what is found, and that nothing a document does reaches the caller."""
+
+import os
+import select
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vedette.adapters.files.pdf import PdfFailure, PdfLimits, PdfReader, PdfText, PdfTrouble
+
+MIB = 2**20
+PATIENT = PdfLimits(wall_s=60.0)
+SLEEPER = (sys.executable, "-c", "import time; time.sleep(600)")
+ENDS_AT_ONCE = (sys.executable, "-c", "raise SystemExit(1)")
+FEW = settings(max_examples=settings().max_examples // 2)
+XMP = "<x:xmpmeta><dc:title>\n <rdf:Alt><rdf:li xml:lang='x-default'>{}</rdf:li></rdf:Alt></dc:title></x:xmpmeta>"
+
+Read = PdfText | PdfFailure
+
+
+def stream(data: bytes, *entries: str) -> bytes:
+    """A stream object."""
+    return f"<< /Length {len(data)} {' '.join(entries)} >>\nstream\n".encode() + data + b"\nendstream"
+
+
+def shown(text: str, size: float = 12) -> bytes:
+    """The operators that show lines of text."""
+    lines = "".join(f"({line}) Tj 0 -{size + 6} Td " for line in text.split("\n"))
+    return f"BT /F1 {size} Tf 72 720 Td {lines} ET\n".encode("latin-1")
+
+
+def pdf(*pages: bytes, trailer: str = "", more: tuple[bytes, ...] = (), entries: str = "") -> bytes:
+    """A document whose pages have these operators; objects in ``more`` are numbered from 3 on."""
+    first = 4 + len(more)
+    kids = " ".join(f"{first + 2 * number} 0 R" for number in range(len(pages)))
+    objects = [b"<< /Type /Catalog /Pages 2 0 R >>"]
+    objects += [f"<< /Type /Pages /Count {len(pages)} /Kids [{kids}] >>".encode(), *more]
+    objects += [b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+    for number, operators in enumerate(pages):
+        box = f"/MediaBox [0 0 612 792] /Resources << /Font << /F1 {first - 1} 0 R >> >>"
+        head = f"<< /Type /Page /Parent 2 0 R {box} /Contents {first + 2 * number + 1} 0 R >>"
+        objects += [head.encode(), stream(operators, entries)]
+    return written(objects, trailer)
+
+
+def written(objects: list[bytes], trailer: str = "") -> bytes:
+    """A file of objects, the first of which is the catalogue."""
+    out, places = bytearray(b"%PDF-1.7\n"), []
+    for number, body in enumerate(objects, 1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%b\nendobj\n" % (number, body)
+    start = len(out)
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}".encode()
+    out += f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R {trailer} >>\nstartxref\n{start}\n%%EOF\n".encode()
+    return bytes(out)
+
+
+def titled(title: str, *pages: bytes) -> bytes:
+    """A document with a title in its information."""
+    return pdf(*pages, trailer="/Info 3 0 R", more=(f"<< /Title ({title}) >>".encode("latin-1"),))
+
+
+def await_all(reader: PdfReader[str], count: int) -> list[tuple[str, Read]]:
+    """Wait on the descriptor, as a loop does, until so many documents have an outcome."""
+    found: list[tuple[str, Read]] = []
+    while len(found) < count:
+        select.select([reader.fd], [], [], 0.1)
+        found += reader.finished()
+    return found
+
+
+def outcome(reader: PdfReader[str], data: bytes) -> Read:
+    """What becomes of one document."""
+    reader.submit("it", data)
+    ((key, found),) = await_all(reader, 1)
+    assert key == "it"
+    return found
+
+
+def failure(reader: PdfReader[str], data: bytes) -> PdfTrouble:
+    """Why a document has no text."""
+    found = outcome(reader, data)
+    assert isinstance(found, PdfFailure), found
+    return found.reason
+
+
+def children() -> set[int]:
+    """The processes that this one has started, dead ones that nobody has waited for among them."""
+    return set(map(int, Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()))
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[PdfReader[str]]:
+    """A reader whose child serves many tests."""
+    with closing(PdfReader[str](PATIENT)) as reader:
+        yield reader
+
+
+def test_text_of_all_pages_in_their_order(reader: PdfReader[str]) -> None:
+    """Each line of each page is there once, in the order of the pages."""
+    found = outcome(reader, pdf(shown("One fish\nTwo fish"), shown("Red fish")))
+    assert found == PdfText("One fish", "One fish\nTwo fish\nRed fish", 2)
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("A short history of almonds", "A short history of almonds"),
+        ("Microsoft Word - almonds", "almonds"),
+        ("  Almonds \\n and  figs ", "Almonds and figs"),
+        ("untitled", "Chapter 1"),
+        ("", "Chapter 1"),
+        ("2024-11-03", "Chapter 1"),
+    ],
+)
+def test_a_title_that_says_something(reader: PdfReader[str], title: str, expected: str) -> None:
+    """The title is the one that the file states, unless that is empty or a program's filler."""
+    assert outcome(reader, titled(title, shown("Chapter 1\nText."))).title == expected
+
+
+def test_a_title_in_the_metadata_packet(reader: PdfReader[str]) -> None:
+    """Where only the XMP packet has a title, it is taken, references and letters beyond ASCII included."""
+    packet = stream(XMP.format("Caf\u00e9 &amp; bar").encode(), "/Type /Metadata /Subtype /XML")
+    assert outcome(reader, pdf(shown("Menu of today"), more=(packet,))).title == "Caf\u00e9 & bar"
+
+
+def test_a_heading_is_a_title(reader: PdfReader[str]) -> None:
+    """Without a stated title, the first words in the largest type on the first page are the title."""
+    page = (
+        shown("Journal of Nuts, volume 3", 8) + b"BT 0 -90 Td ET " + shown("On the almond", 24) + shown("We ask.", 11)
+    )
+    assert outcome(reader, pdf(page, shown("Appendix", 48))).title == "On the almond"
+
+
+def test_letters_of_other_scripts(reader: PdfReader[str]) -> None:
+    """Text comes as Unicode, by way of the encoding that the font declares."""
+    assert "Zürich" in getattr(outcome(reader, pdf(shown("Z\xfcrich"))), "text", "")
+
+
+def test_an_encrypted_file(reader: PdfReader[str]) -> None:
+    """A file that nobody can open without its password says so."""
+    lock = f"<< /Filter /Standard /V 1 /R 2 /P -4 /O <{'ab' * 32}> /U <{'cd' * 32}> >>"
+    data = pdf(shown("secret"), trailer=f"/Encrypt 3 0 R /ID [<{'01' * 16}> <{'01' * 16}>]", more=(lock.encode(),))
+    assert failure(reader, data) is PdfTrouble.PASSWORD
+
+
+def test_pictures_only(reader: PdfReader[str]) -> None:
+    """A scan has no text, and that is what is said; its title is kept."""
+    found = outcome(reader, titled("Minutes of 1931", b"q 600 0 0 700 0 0 cm BI /W 1 /H 1 /BPC 8 /CS /G ID \x7f EI Q"))
+    assert found == PdfFailure(PdfTrouble.NO_TEXT, "Minutes of 1931")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\0", b"%PDF-1.7\n", b"<html>not found</html>", bytes(MIB), b"%PDF-1.4\n" + b"1 0 obj\n" * 50_000],
+    ids=["nothing", "a NUL", "a head", "HTML", "a megabyte of NUL", "objects without end"],
+)
+def test_what_is_no_pdf(reader: PdfReader[str], data: bytes) -> None:
+    """Such bytes are a reason, and the child goes on."""
+    assert failure(reader, data) is PdfTrouble.BROKEN
+
+
+def test_no_pages(reader: PdfReader[str]) -> None:
+    """A document that is sound and empty says so, or is called broken; it has no text in either case."""
+    assert failure(reader, pdf()) in {PdfTrouble.EMPTY, PdfTrouble.BROKEN}
+
+
+def test_pages_that_contain_each_other(reader: PdfReader[str]) -> None:
+    """A page tree that leads back to its root has an outcome."""
+    loop = [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Count 1000000 /Kids [2 0 R 2 0 R] >>"]
+    assert failure(reader, written(loop)) in {PdfTrouble.EMPTY, PdfTrouble.BROKEN, PdfTrouble.NO_TEXT}
+
+
+def test_text_is_bounded() -> None:
+    """No more characters and pages are read than allowed, and it is said that there is more."""
+    pages = [shown(f"Page {number} " + "word " * 50) for number in range(30)]
+    with closing(PdfReader[str](PdfLimits(wall_s=60.0, characters=1_000))) as reader:
+        found = outcome(reader, pdf(*pages))
+    assert isinstance(found, PdfText)
+    assert (len(found.text), found.is_cut, found.pages) == (1_000, True, 30)
+    with closing(PdfReader[str](PdfLimits(wall_s=60.0, pages=2))) as reader:
+        found = outcome(reader, pdf(*pages))
+    assert isinstance(found, PdfText)
+    assert ("Page 1" in found.text, "Page 2" in found.text, found.is_cut) == (True, False, True)
+
+
+def test_a_bomb_breaks_only_the_child() -> None:
+    """Half a megabyte that stands for as much text as memory may hold is refused, and the next document is read."""
+    bomb = zlib.compress(shown("boom ") * (8 * MIB), 1)
+    tight = PdfLimits(wall_s=60.0, most_cpu_s=20, memory_bytes=256 * MIB)
+    with closing(PdfReader[str](tight)) as reader:
+        found = outcome(reader, pdf(bomb, entries="/Filter /FlateDecode"))
+        assert isinstance(found, PdfFailure), found
+        assert found.reason in {PdfTrouble.MEMORY, PdfTrouble.CRASH, PdfTrouble.TIMEOUT, PdfTrouble.NO_TEXT}
+        assert isinstance(outcome(reader, pdf(shown("still here"))), PdfText)
+
+
+def test_cpu_time_is_bounded() -> None:
+    """A document on which the library works for long is given up by the kernel's count, whatever the wall clock."""
+    spin = zlib.compress(shown("a") * (2 * MIB), 1)
+    with closing(PdfReader[str](PdfLimits(wall_s=600.0, most_cpu_s=0, memory_bytes=4096 * MIB))) as reader:
+        assert failure(reader, pdf(spin, entries="/Filter /FlateDecode")) is PdfTrouble.TIMEOUT
+
+
+def test_who_hangs_is_killed_and_replaced() -> None:
+    """At the deadline a document is given up, its process is gone, and the next one has its own chance."""
+    now_s = [0.0]
+    with closing(PdfReader[str](PdfLimits(wall_s=9.0), SLEEPER, lambda: now_s[0])) as reader:
+        before = children()
+        reader.submit("first", b"")
+        reader.submit("second", b"")
+        (hung,) = children() - before
+        assert reader.finished() == []
+        now_s[0] += 10.0
+        assert reader.finished() == [("first", PdfFailure(PdfTrouble.TIMEOUT))]
+        assert reader.finished() == []
+        assert reader.pending == 1
+        now_s[0] += 10.0
+        assert reader.finished() == [("second", PdfFailure(PdfTrouble.TIMEOUT))]
+    assert hung not in children()
+
+
+def test_handing_over_waits_for_nobody() -> None:
+    """A child that reads nothing does not hold up whoever hands in a document larger than any pipe."""
+    with closing(PdfReader[str](PATIENT, SLEEPER)) as reader:
+        reader.submit("large", bytes(20 * MIB))
+        assert reader.finished() == []
+        assert reader.pending == 1
+
+
+@pytest.mark.parametrize("command", [ENDS_AT_ONCE, ("/nonexistent/program",)])
+def test_a_child_that_cannot_live(command: tuple[str, ...]) -> None:
+    """Where no process can be started, or each ends at once, every document still has its one outcome."""
+    with closing(PdfReader[str](PATIENT, command)) as reader:
+        for number in range(3):
+            reader.submit(str(number), b"%PDF")
+        found = await_all(reader, 3)
+    assert [key for key, _ in found] == ["0", "1", "2"]
+    assert {type(each) for _, each in found} == {PdfFailure}
+
+
+@pytest.mark.parametrize("reply", ["b'\\xff' * 4096", "b'\\0' * 15", "bytes(17)", "b'\\0\\0\\0\\x63' + bytes(12)"])
+def test_a_child_that_lies(reply: str) -> None:
+    """A reply of impossible size or of no meaning, or half a reply, is a breakdown, and costs no memory."""
+    talker = f"import socket; line = socket.socket(fileno=0); line.recv(9999); line.sendall({reply})"
+    with closing(PdfReader[str](PATIENT, (sys.executable, "-c", talker))) as reader:
+        assert failure(reader, b"%PDF") is PdfTrouble.CRASH
+
+
+def test_words_without_a_question_are_not_believed() -> None:
+    """A child that goes on talking after its reply is ended, before it could answer for the next document."""
+    talker = (
+        "import socket, time\n"
+        "line = socket.socket(fileno=0)\n"
+        "line.recv(99)\n"
+        "line.sendall(bytes(16))\n"
+        "while True: line.sendall(bytes(1)); time.sleep(0.01)\n"
+    )
+    before = children()
+    with closing(PdfReader[str](PATIENT, (sys.executable, "-c", talker))) as reader:
+        assert outcome(reader, b"%PDF") in (PdfText("", "", 0), PdfFailure(PdfTrouble.CRASH))
+        while children() - before:
+            assert reader.finished() == []
+
+
+def test_a_queue_has_an_end() -> None:
+    """Beyond the bound a document is refused at once, by number and by size, and room is told before."""
+    few = PdfLimits(wall_s=60.0, waiting=2)
+    with closing(PdfReader[str](few, SLEEPER)) as reader:
+        for number in range(3):
+            assert reader.has_room
+            reader.submit(str(number), b"%PDF")
+        assert not reader.has_room
+        reader.submit("one more", b"%PDF")
+        assert reader.finished() == [("one more", PdfFailure(PdfTrouble.BUSY))]
+    with closing(PdfReader[str](PdfLimits(wall_s=60.0, waiting_bytes=MIB), SLEEPER)) as reader:
+        for number in range(2):
+            reader.submit(str(number), bytes(MIB))
+        assert not reader.has_room
+
+
+def test_an_idle_child_is_let_go() -> None:
+    """After a while without documents there is no process, and the next document brings one back."""
+    now_s = [0.0]
+    with closing(PdfReader[str](PdfLimits(wall_s=60.0, idle_s=30.0), clock=lambda: now_s[0])) as reader:
+        before = children()
+        assert isinstance(outcome(reader, pdf(shown("once"))), PdfText)
+        (child,) = children() - before
+        now_s[0] += 31.0
+        while child in children():
+            assert reader.finished() == []
+        assert isinstance(outcome(reader, pdf(shown("again"))), PdfText)
+
+
+def test_a_child_serves_so_many_documents() -> None:
+    """A process is replaced after its share, because libraries leak; nothing is lost at the change."""
+    with closing(PdfReader[str](PdfLimits(wall_s=60.0, documents=2))) as reader:
+        for number in range(5):
+            reader.submit(str(number), pdf(shown(f"number {number}")))
+        found = await_all(reader, 5)
+    assert [(key, getattr(each, "text", "")) for key, each in found] == [(str(n), f"number {n}") for n in range(5)]
+
+
+def test_closing_leaves_nothing_behind() -> None:
+    """Neither a process nor a dead one nor a descriptor remains, even in the middle of a document."""
+    before, files = children(), len(list(Path("/proc/self/fd").iterdir()))
+    reader = PdfReader[str](PATIENT, SLEEPER)
+    reader.submit("it", b"%PDF")
+    assert len(children()) > len(before)
+    reader.close()
+    assert (children(), len(list(Path("/proc/self/fd").iterdir()))) == (before, files)
+
+
+def test_no_reader_outlives_its_parent() -> None:
+    """When the caller is killed, its child ends by itself."""
+    program = (
+        "import os, select, signal\n"
+        "from vedette.adapters.files.pdf import PdfReader\n"
+        "reader = PdfReader()\n"
+        "reader.submit('it', b'%PDF')\n"
+        "while not reader.finished(): select.select([reader.fd], [], [], 0.1)\n"
+        "print(open(f'/proc/{os.getpid()}/task/{os.getpid()}/children').read(), flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    place = Path(f"/proc/{int(done.stdout)}/cmdline")
+    while place.exists() and "pdf_child" in place.read_text():
+        select.select([], [], [], 0.02)
+
+
+SEEDS = [
+    titled("A title", shown("Some words", 20) + shown("more words\nand more")),
+    pdf(shown("One"), shown("Two"), more=(stream(XMP.format("Three").encode()),)),
+    pdf(zlib.compress(shown("packed words\n" * 20)), entries="/Filter /FlateDecode"),
+]
+TOKENS = [b"/Kids", b"/Count", b"/Length", b"endobj", b"1 0 R", b"2 0 R", b"-1", b"99999999999", b"<<", b">>", b"xref"]
+edits = st.lists(
+    st.tuples(st.floats(0, 1), st.integers(0, 40), st.sampled_from(TOKENS) | st.binary(max_size=8)),
+    min_size=1,
+    max_size=12,
+)
+
+
+@FEW
+@given(st.sampled_from(SEEDS), edits)
+def test_a_damaged_document_has_one_outcome(
+    reader: PdfReader[str], seed: bytes, cuts: list[tuple[float, int, bytes]]
+) -> None:
+    """Bytes cut out of a sound document and others put in lead to a bounded text or a reason; nothing is left over."""
+    data = seed
+    for place, length, put_in in cuts:
+        at = int(place * len(data))
+        data = data[:at] + put_in + data[at + length :]
+    found = outcome(reader, data)
+    assert isinstance(found, PdfText | PdfFailure)
+    assert len(found.title) <= 1_024
+    assert reader.pending == 0
+
+
+@FEW
+@given(st.sampled_from(SEEDS), st.floats(0, 1))
+def test_a_document_that_breaks_off(reader: PdfReader[str], seed: bytes, share: float) -> None:
+    """What was cut off in the middle is read as far as it goes, or refused."""
+    found = outcome(reader, seed[: int(share * len(seed))])
+    assert isinstance(found, PdfText | PdfFailure)
+    assert reader.pending == 0

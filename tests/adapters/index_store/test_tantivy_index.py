@@ -1,0 +1,728 @@
+"""The index of words: what is found, what survives a failure, and each trap of the library underneath."""
+
+import json
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tantivy
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from vedette.adapters.index_store import tantivy_index, tantivy_query
+from vedette.adapters.index_store.tantivy_index import IndexReader, IndexWriter, open_reader, open_writer
+from vedette.errors import StoreBusy, StoreCorrupt, StoreError
+from vedette.index.query.retrieval import (
+    EXACT_FIELDS,
+    NUMBER_FIELDS,
+    TEXT_FIELDS,
+    All,
+    Any,
+    Best,
+    Between,
+    But,
+    Finder,
+    Node,
+    OneOf,
+    Phrase,
+    Term,
+)
+
+HEAP_BYTES = 15_000_000  # the least that tantivy takes
+EVERYTHING = All(())
+NOTHING = Any(())
+
+PAGES: dict[int, dict[str, object]] = {
+    1: {"title": "kafka streams", "body": "a b c d", "site": ["a.org", "www.a.org"], "kind": ["html"], "date": 100},
+    2: {"title": "kafka", "body": "a c b", "site": ["a.org"], "kind": ["pdf"], "language": "en", "date": -50},
+    3: {"title": "flink", "body": "b a", "url": "flink org a", "site": ["b.org"], "kind": ["html"], "date": 300},
+    4: {"headings": "streams of a", "body": "c c c", "language": "de", "access": "private", "date": 200},
+    5: {"anchors": "kafka a b", "body": "d", "site": ["b.org", "x.b.org"], "language": "en"},
+}
+
+
+def page(page_id: int, **fields: object) -> dict[str, object]:
+    """A page with these fields."""
+    return {"id": page_id, **fields}
+
+
+def filled(folder: Path, pages: Mapping[int, Mapping[str, object]] = PAGES) -> IndexReader:
+    """A reader of an index with these pages."""
+    writer = open_writer(folder, HEAP_BYTES)
+    for page_id, fields in pages.items():
+        writer.put({"id": page_id, **fields})
+    assert writer.commit() == ()
+    writer.close()
+    return open_reader(folder)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> IndexReader:
+    """The index of ``PAGES``, made once; nobody writes to it."""
+    return filled(tmp_path_factory.mktemp("shared"))
+
+
+def ids(reader: Finder, node: Node, most: int = 1000) -> list[int]:
+    """The pages found, in order of their ids."""
+    return sorted(reader.find(node, most).ids.tolist())
+
+
+@contextmanager
+def disk_without_room(largest_bytes: int = 0) -> Iterator[None]:
+    """No file of this process can grow beyond so many bytes: the system refuses, as it does when a disk is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+class Careless(IndexWriter):
+    """A writer that makes pages with the word "bad" without the schema, so that only the commit finds out."""
+
+    def _made(self, document: Mapping[str, object]) -> tantivy.Document:
+        is_bad = document.get("title") == "bad"
+        return tantivy.Document(**document) if is_bad else super()._made(document)
+
+
+@pytest.fixture
+def careless(tmp_path: Path) -> Iterator[Careless]:
+    """A careless writer of a new index."""
+    filled(tmp_path, {})
+    index = tantivy_index._opened(tmp_path)
+    writer = Careless(tmp_path, index.writer(HEAP_BYTES, num_threads=1))
+    yield writer
+    writer.close()
+
+
+# --- What is found ---
+
+
+def test_a_reader_is_a_finder(shared: IndexReader) -> None:
+    """The search sees the port only, so the reader must be one."""
+    finder: Finder = shared
+    assert len(finder) == len(PAGES)
+
+
+def test_every_field_can_be_asked(tmp_path: Path) -> None:
+    """The index knows the fields that the tree of a query speaks of, each in its own way."""
+    words: dict[str, object] = dict.fromkeys(TEXT_FIELDS + EXACT_FIELDS, "word")
+    reader = filled(tmp_path, {7: {**words, "date": 7}})
+    for field in TEXT_FIELDS:
+        assert ids(reader, Term(field, "word")) == [7]
+    for field in EXACT_FIELDS:
+        assert ids(reader, OneOf(field, ("word",))) == [7]
+    for field in NUMBER_FIELDS:
+        assert ids(reader, Between(field, 7, 7)) == [7]
+
+
+def test_scores_and_ids_come_as_arrays_best_first(shared: IndexReader) -> None:
+    """Ids are int64 and scores float64, the best first, and nobody counted unless asked."""
+    found = shared.find(Any((Term("title", "kafka"), Term("title", "streams"))), 10)
+    assert found.ids.dtype == np.int64
+    assert found.scores.dtype == np.float64
+    assert found.ids.tolist() == [1, 2]
+    assert found.scores[0] > found.scores[1] > 0
+    assert found.total == -1
+
+
+def test_only_the_best_are_returned_and_all_are_counted(shared: IndexReader) -> None:
+    """``most`` bounds the hits and not the count."""
+    found = shared.find(Term("body", "a"), 1, count=True)
+    assert (len(found.ids), found.total) == (1, 3)
+
+
+def test_a_boost_multiplies_the_score(shared: IndexReader) -> None:
+    """Twice the boost is twice the score, of words and of phrases."""
+    for plain, boosted in (
+        (Term("title", "flink"), Term("title", "flink", 2.0)),
+        (Phrase("title", ("kafka", "streams")), Phrase("title", ("kafka", "streams"), 2.0)),
+    ):
+        once, twice = (shared.find(node, 1).scores[0] for node in (plain, boosted))
+        assert twice == pytest.approx(2 * once)
+
+
+def test_filters_let_through_and_score_nothing(shared: IndexReader) -> None:
+    """With filters around it a word scores what it scores alone; filters alone score 0."""
+    alone = shared.find(Term("title", "flink"), 1)
+    filters = (OneOf("site", ("b.org",)), Between("date", 0, 999), EVERYTHING)
+    assert shared.find(All((Term("title", "flink"), *filters)), 1).scores == pytest.approx(alone.scores)
+    assert shared.find(All(filters), 1).scores.tolist() == [0.0]
+
+
+def test_the_best_part_counts_and_a_share_of_the_others(shared: IndexReader) -> None:
+    """``Best`` takes the highest score, plus the tie's share of the rest."""
+    parts = (Term("title", "streams"), Term("body", "d"))
+    scores = [shared.find(All((part, Between("id", 1, 1))), 1).scores[0] for part in parts]
+    for tie in (0.0, 0.3):
+        found = shared.find(All((Best(parts, tie), Between("id", 1, 1))), 1)
+        assert found.scores[0] == pytest.approx(max(scores) + tie * min(scores))
+
+
+def test_words_of_a_phrase_stand_next_to_each_other_in_order(shared: IndexReader) -> None:
+    """A phrase is more than its words; slop lets other words stand between, and from 2 on also a pair be swapped."""
+    assert ids(shared, Phrase("body", ("a", "b"))) == [1]
+    assert ids(shared, Phrase("body", ("a", "b"), slop=1)) == [1, 2]
+    assert ids(shared, Phrase("body", ("a", "b"), slop=2)) == [1, 2, 3]
+    assert ids(shared, Phrase("body", ("a", "b", "c", "d"))) == [1]
+
+
+def test_wishes_raise_and_do_not_demand(shared: IndexReader) -> None:
+    """A page without the wish is found, behind those with it."""
+    found = shared.find(All((Term("body", "c"),), (Term("title", "streams", 9.0),)), 10)
+    assert sorted(found.ids.tolist()) == [1, 2, 4]
+    assert found.ids[0] == 1
+    assert ids(shared, All((), (Term("title", "flink"),))) == sorted(PAGES)
+
+
+def test_newest_are_those_with_the_latest_dates(shared: IndexReader) -> None:
+    """The latest first, also from before 1970; a page without a date comes last."""
+    assert shared.newest(EVERYTHING, 10).ids.tolist() == [3, 4, 1, 2, 5]
+    found = shared.newest(Term("body", "a"), 2)
+    assert found.ids.tolist() == [3, 1]
+    assert found.scores.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        (EVERYTHING, [1, 2, 3, 4, 5]),
+        (NOTHING, []),
+        (Best(()), []),
+        (But(EVERYTHING, (Term("title", "kafka"),)), [3, 4, 5]),
+        (But(EVERYTHING, ()), [1, 2, 3, 4, 5]),
+        (But(NOTHING, (Term("title", "kafka"),)), []),
+        (All((But(EVERYTHING, (Term("body", "a"),)), But(EVERYTHING, (Term("body", "d"),)))), [4]),
+        (Phrase("title", ("flink",)), [3]),
+        (Phrase("title", ()), []),
+        (OneOf("site", ()), []),
+        (OneOf("site", ("a.org", "x.b.org")), [1, 2, 5]),
+        (OneOf("site", ("A.ORG", "a")), []),
+        (Between("date", -50, 100), [1, 2]),
+        (Between("date", 100, -50), []),
+        (Between("date", -(10**30), 10**30), [1, 2, 3, 4]),
+        (Between("id", -5, 2), [1, 2]),
+        (Between("id", 10**30, 10**31), []),
+        (Any((Term("body", "a"), Term("body", "b"), Term("body", "d")), 2), [1, 2, 3]),
+        (Any((Term("body", "a"), Term("body", "b"), Term("body", "d")), 3), [1]),
+        (Any((Term("body", "a"),), 2), []),
+        (Any((Term("body", "a"),), 0), [1, 2, 3, 4, 5]),
+        (Any((Term("body", "a"), EVERYTHING)), [1, 2, 3, 4, 5]),
+    ],
+)
+def test_the_meaning_of_each_node(shared: IndexReader, node: Node, expected: list[int]) -> None:
+    """Empty parts, lone negatives and numbers without bound mean what they say."""
+    assert ids(shared, node) == expected
+    assert shared.find(node, 10, count=True).total == len(expected)
+
+
+# --- The same, by a model ---
+
+
+def words_of(page_id: int, field: str) -> list[str]:
+    """The words of a page's field."""
+    return str(PAGES[page_id].get(field, "")).split()
+
+
+def values_of(page_id: int, field: str) -> list[str]:
+    """The values of a page's exact field."""
+    given = PAGES[page_id].get(field, [])
+    return [given] if isinstance(given, str) else list(given)  # type: ignore[call-overload]  # lists of words only
+
+
+def matches(node: Node, page_id: int) -> bool:
+    """Whether a page is meant, in the plainest way to say it."""
+    match node:
+        case Any(parts, at_least):
+            return sum(matches(part, page_id) for part in parts) >= at_least
+        case Best(parts):
+            return any(matches(part, page_id) for part in parts)
+        case All(parts):
+            return all(matches(part, page_id) for part in parts)
+        case But(wanted, unwanted):
+            return matches(wanted, page_id) and not any(matches(part, page_id) for part in unwanted)
+        case _:
+            return leaf_matches(node, page_id)
+
+
+def leaf_matches(node: Term | Phrase | OneOf | Between, page_id: int) -> bool:
+    """The same for what has no parts. Phrases have two words here."""
+    match node:
+        case Term(field, word):
+            return word in words_of(page_id, field)
+        case Phrase(field, words):
+            return words in list(pairwise(words_of(page_id, field)))
+        case OneOf(field, values):
+            return any(value in values_of(page_id, field) for value in values)
+        case Between(field, low, high):
+            number = {**PAGES[page_id], "id": page_id}.get(field)
+            return isinstance(number, int) and low <= number <= high
+
+
+a_field = st.sampled_from(TEXT_FIELDS)
+a_word = st.sampled_from(("a", "b", "c", "d", "kafka", "streams", "absent"))
+a_value = st.sampled_from(("a.org", "b.org", "x.b.org", "html", "pdf", "en", "de", "private", "absent"))
+a_number = st.integers(-100, 400)
+a_leaf: st.SearchStrategy[Node] = st.one_of(
+    st.builds(Term, a_field, a_word, st.floats(0, 4)),
+    st.builds(Phrase, a_field, st.tuples(a_word, a_word), st.floats(0, 4), st.just(0)),
+    st.builds(OneOf, st.sampled_from(EXACT_FIELDS), st.lists(a_value, max_size=3).map(tuple)),
+    st.builds(Between, st.sampled_from(NUMBER_FIELDS), a_number, a_number),
+)
+
+
+def branches(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    """Nodes that have such parts."""
+    parts = st.lists(inner, max_size=4).map(tuple)
+    return st.one_of(
+        st.builds(Any, parts, st.integers(-1, 4)),
+        st.builds(All, parts, parts),
+        st.builds(Best, parts, st.floats(0, 1)),
+        st.builds(But, inner, parts),
+    )
+
+
+@given(st.recursive(a_leaf, branches, max_leaves=12))
+def test_what_is_found_is_what_the_tree_says(shared: IndexReader, node: Node) -> None:
+    """Whatever is nested in whatever, the pages found are those that a plain reading of the tree means."""
+    expected = [page_id for page_id in PAGES if matches(node, page_id)]
+    assert ids(shared, node) == expected
+    assert sorted(shared.newest(node, 10).ids.tolist()) == expected
+
+
+@given(st.text())
+@example("OR")
+@example("IN")
+@example("it's")
+@example("title:kafka")
+@example('"open')
+@example("((((")
+@example("a b")
+@example("")
+@example("\ud800")
+@example("x" * 100_000)
+def test_any_text_is_a_word_and_nothing_more(shared: IndexReader, text: str) -> None:
+    """Trap: tantivy's parser fails on plain words such as OR, IN and it's. Here no text is anything but itself."""
+    nodes = (
+        Term("body", text),
+        Phrase("body", ("a", text)),
+        Phrase("body", (text, text), slop=2),
+        OneOf("site", (text,)),
+    )
+    is_word = text in {"a", "b", "c", "d"}
+    assert ids(shared, Any(nodes)) == [page_id for page_id in PAGES if is_word and text in words_of(page_id, "body")]
+    assert shared.df("body", text) == sum(text in words_of(page_id, "body") for page_id in PAGES)
+    assert all(word.startswith(text) for word, _ in shared.terms("body", text, 5))
+
+
+@pytest.mark.parametrize(
+    "word", ["or", "OR", "IN", "NOT", "it's", "+", "-x", "c++", "a:b", '"', "(", "^2", "\\", "*", "語"]
+)
+def test_odd_words_are_found_where_they_stand(tmp_path: Path, word: str) -> None:
+    """Trap: operators, quotes and brackets are words like others."""
+    reader = filled(tmp_path, {1: {"body": f"say {word} twice"}, 2: {"body": "say nothing twice"}})
+    assert ids(reader, Term("body", word)) == [1]
+    assert ids(reader, Phrase("body", ("say", word, "twice"))) == [1]
+    assert ids(reader, But(Term("body", "say"), (Term("body", word),))) == [2]
+
+
+def test_no_text_is_parsed_by_tantivy() -> None:
+    """Trap: its parsers change the meaning of queries, or crash the process. The source does not call them."""
+    files = [Path(str(part.__file__)) for part in (tantivy_index, tantivy_query)]
+    source = "".join(file.read_text(encoding="utf-8") for file in files)
+    assert re.findall(r"parse_query|regex_query|fuzzy", source) == []
+
+
+# --- Bugs and bounds ---
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        Term("text", "a"),
+        Term("site", "a"),
+        Phrase("kind", ("a", "b")),
+        OneOf("title", ("a",)),
+        Between("body", 1, 2),
+        All((EVERYTHING, Any((Term("text", "a"),)))),
+        Term("body", "a", float("nan")),
+        Term("body", "a", -1.0),
+        Phrase("body", ("a", "b"), slop=-1),
+        Phrase("body", ("a", "b"), slop=2**40),
+        Best((Term("body", "a"),), float("inf")),
+    ],
+)
+def test_a_field_or_weight_that_cannot_be_is_a_bug(shared: IndexReader, node: Node) -> None:
+    """Nothing of it reaches tantivy, which would find nothing, order by it, or fail in words of its own."""
+    with pytest.raises(ValueError, match=r"no field|weight|slop"):
+        shared.find(node, 10)
+
+
+def nested(depth: int) -> Node:
+    """A tree so deep."""
+    node: Node = Term("body", "a")
+    for _ in range(depth - 1):
+        node = All((node,))
+    return node
+
+
+def test_deep_trees_are_refused(shared: IndexReader) -> None:
+    """Trap: thousands of nested parts end the process. Twelve are enough for anybody, and more are a ``ValueError``."""
+    assert ids(shared, nested(12)) == [1, 2, 3]
+    for depth in (13, 5_000, 100_000):
+        with pytest.raises(ValueError, match="deeper"):
+            shared.find(nested(depth), 10)
+
+
+def test_wide_trees_are_refused(shared: IndexReader) -> None:
+    """The same for thousands of parts, words or values; also where few objects stand for many parts."""
+    term = Term("body", "a")
+    assert ids(shared, Any((term,) * 1_900)) == [1, 2, 3]
+    doubled: Node = term
+    for _ in range(11):
+        doubled = All((doubled, doubled))
+    for node in (Any((term,) * 2_001), Phrase("body", ("a",) * 2_001), OneOf("site", ("a",) * 2_001), doubled):
+        with pytest.raises(ValueError, match="more than"):
+            shared.newest(node, 10)
+
+
+@pytest.mark.parametrize("most", [0, -1, -(10**20)])
+def test_none_asked_for_is_none_found(shared: IndexReader, most: int) -> None:
+    """Trap: a limit of 0 is a panic in tantivy, which is no ``Exception``. Here it is no hit; counting still works."""
+    assert len(shared.find(EVERYTHING, most).ids) == 0
+    assert len(shared.newest(EVERYTHING, most).ids) == 0
+    assert shared.terms("body", "", most) == []
+    found = shared.find(EVERYTHING, most, count=True)
+    assert (len(found.ids), found.total) == (0, len(PAGES))
+
+
+@pytest.mark.parametrize("most", [6, 10**6, 2**62, 10**30])
+def test_more_asked_for_than_there_are(shared: IndexReader, most: int) -> None:
+    """Trap: room for as many hits as are asked for is made beforehand, and a panic if there is none."""
+    assert ids(shared, EVERYTHING, most) == sorted(PAGES)
+    assert len(shared.newest(EVERYTHING, most).ids) == len(PAGES)
+
+
+def test_an_empty_index_answers(tmp_path: Path) -> None:
+    """Before the first page there is nothing, and asking is no error."""
+    reader = filled(tmp_path, {})
+    found = reader.find(EVERYTHING, 10, count=True)
+    assert (found.ids.tolist(), found.total, len(reader), reader.deleted_share()) == ([], 0, 0, 0.0)
+    assert reader.newest(EVERYTHING, 10).ids.tolist() == []
+    assert reader.terms("body", "", 10) == []
+
+
+def test_a_word_beyond_measure_is_left_out(tmp_path: Path) -> None:
+    """Text is hostile: a word of a million characters takes no room in the index, and its neighbours are found."""
+    reader = filled(tmp_path, {1: {"body": f"a {'x' * 1_000_000} b {'y' * 64}"}})
+    assert [word for word, _ in reader.terms("body", "", 10)] == ["a", "b", "y" * 64]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"id": 1, "text": "no such field"},
+        {"title": "no id"},
+        {"id": "1"},
+        {"id": -1},
+        {"id": 2**63},
+        {"id": [1, 2]},
+        {"id": 1, "title": b"bytes"},
+        {"id": 1, "title": "half a pair \ud800"},
+        {"id": 1, "date": 1.5},
+        {"id": 1, "site": ["a", None]},
+    ],
+)
+def test_a_wrong_document_is_refused_at_once(tmp_path: Path, wrong: dict[str, object]) -> None:
+    """Trap: tantivy ignores unknown fields silently. It is a ``ValueError``, and the rest of the batch is untouched."""
+    writer = open_writer(tmp_path, HEAP_BYTES)
+    writer.put(page(8, title="kafka"))
+    with pytest.raises(ValueError, match=r"."):
+        writer.put(wrong)
+    assert writer.commit() == ()
+    writer.close()
+    assert ids(open_reader(tmp_path), EVERYTHING) == [8]
+
+
+# --- Words of the index ---
+
+
+def test_terms_come_with_their_frequencies(shared: IndexReader) -> None:
+    """Words that begin so, those of most pages first; of exact fields values."""
+    assert shared.terms("body", "", 2) == [("a", 3), ("b", 3)]
+    assert shared.terms("title", "k", 10) == [("kafka", 2)]
+    assert shared.terms("site", "a.", 10) == [("a.org", 2)]
+    assert shared.df("body", "c") == 3
+    assert shared.df("site", "b.org") == 2
+    assert shared.df("body", "absent") == 0
+
+
+@pytest.mark.parametrize("field", ["id", "date", "text"])
+def test_numbers_have_no_words(shared: IndexReader, field: str) -> None:
+    """Asking for the words of a number, or of a field that does not exist, is a bug."""
+    with pytest.raises(ValueError, match="no field"):
+        shared.terms(field, "", 1)
+    with pytest.raises(ValueError, match="no field"):
+        shared.df(field, "a")
+
+
+# --- Writing ---
+
+
+def test_a_page_replaces_the_one_with_its_id(tmp_path: Path) -> None:
+    """Put is also update, within a batch and across commits and writers; remove takes out.
+
+    Trap: deleting by the term of an unsigned field silently deletes nothing.
+    """
+    filled(tmp_path, {1: {"body": "old"}, 2: {"body": "old"}, 3: {"body": "old"}})
+    writer = open_writer(tmp_path, HEAP_BYTES)
+    writer.put(page(1, body="newer"))
+    writer.put(page(1, body="newest"))
+    writer.remove(2)
+    writer.put(page(4, body="newer"))
+    writer.remove(4)
+    writer.remove(99)
+    writer.commit()
+    writer.close()
+    reader = open_reader(tmp_path)
+    assert ids(reader, EVERYTHING) == [1, 3]
+    assert ids(reader, Term("body", "newest")) == [1]
+    assert ids(reader, Term("body", "old")) == [3]
+
+
+def test_what_is_not_committed_is_not_there(tmp_path: Path) -> None:
+    """A writer that ends without a commit leaves the index as it was."""
+    filled(tmp_path, {1: {"body": "old"}})
+    writer = open_writer(tmp_path, HEAP_BYTES)
+    writer.put(page(1, body="new"))
+    writer.close()
+    assert ids(open_reader(tmp_path), Term("body", "old")) == [1]
+
+
+def test_analyzers_are_there_at_each_open(tmp_path: Path) -> None:
+    """Trap: analyzers are not kept in the files, and without them a commit fails. Every opening brings them along."""
+    for page_id in (1, 2, 3):
+        filled(tmp_path, {page_id: {"body": "cut at spaces"}})
+    assert ids(open_reader(tmp_path), Phrase("body", ("at", "spaces"))) == [1, 2, 3]
+
+
+def test_deleted_documents_count_until_they_are_merged(tmp_path: Path) -> None:
+    """Trap: a replaced page counts twice in document frequencies. The number of pages is right; the share is told."""
+    filled(tmp_path, {page_id: {"body": "word"} for page_id in range(10)})
+    writer = open_writer(tmp_path, HEAP_BYTES)
+    for page_id in range(5):
+        writer.put(page(page_id, body="word"))
+    writer.commit()
+    writer.close()
+    reader = open_reader(tmp_path)
+    assert len(reader) == 10
+    assert reader.find(Term("body", "word"), 99, count=True).total == 10
+    assert reader.df("body", "word") == 15
+    assert reader.deleted_share() == pytest.approx(5 / 15)
+
+
+# --- Failures ---
+
+
+def test_one_bad_page_takes_none_along(careless: Careless, tmp_path: Path) -> None:
+    """Trap: a document made without the schema fails the commit, and its whole batch is lost. Here only it is."""
+    careless.put(page(1, title="good"))
+    careless.commit()
+    for page_id in range(2, 60):
+        careless.put(page(page_id, title="bad" if page_id in {30, 57} else "good"))
+    careless.remove(1)
+    assert careless.commit() == (30, 57)
+    assert ids(open_reader(tmp_path), EVERYTHING) == [i for i in range(2, 60) if i not in {30, 57}]
+
+
+def test_the_commit_after_a_failure_works(careless: Careless, tmp_path: Path) -> None:
+    """Trap: the commit after a failed one reports success and loses its pages. Here it does not."""
+    careless.put(page(1, title="bad"))
+    assert careless.commit() == (1,)
+    for page_id in (2, 3):
+        careless.put(page(page_id, title="good"))
+        assert careless.commit() == ()
+    assert ids(open_reader(tmp_path), EVERYTHING) == [2, 3]
+
+
+def test_a_bad_page_leaves_its_old_version(careless: Careless, tmp_path: Path) -> None:
+    """What cannot be replaced stays, since an old page is better than none."""
+    careless.put(page(1, title="good"))
+    assert careless.commit() == ()
+    careless.put(page(1, title="bad"))
+    assert careless.commit() == (1,)
+    assert ids(open_reader(tmp_path), Term("title", "good")) == [1]
+
+
+def test_a_bad_page_far_before_the_commit(careless: Careless, tmp_path: Path) -> None:
+    """The thread that indexes dies long before the commit, and takes no more pages. They are remembered meanwhile."""
+    text = " ".join(f"word{number}" for number in range(2_000))
+    careless.put(page(0, title="bad"))
+    for page_id in range(1, 300):
+        careless.put(page(page_id, body=text))
+    assert careless.commit() == (0,)
+    assert len(open_reader(tmp_path)) == 299
+
+
+@pytest.mark.parametrize("largest_bytes", [0, 3_000])
+def test_a_full_disk_loses_nothing(tmp_path: Path, largest_bytes: int) -> None:
+    """The commit says that it is the disk, as often as it is tried; with room again it brings the whole batch."""
+    reader = filled(tmp_path, {1: {"body": "old"}})
+    writer = open_writer(tmp_path, HEAP_BYTES)
+    for page_id in range(1, 9):
+        writer.put(page(page_id, body=" ".join(f"new word{page_id}x{number}" for number in range(500))))
+    with disk_without_room(largest_bytes):
+        for _ in range(2):
+            with pytest.raises(StoreError, match="Look at its disk"):
+                writer.commit()
+    reader.refresh()
+    assert ids(reader, Term("body", "old")) == [1]
+    writer.put(page(9, body="new"))
+    assert writer.commit() == ()
+    writer.close()
+    reader.refresh()
+    assert ids(reader, Term("body", "new")) == list(range(1, 10))
+
+
+def test_a_disk_that_fills_within_a_batch_loses_nothing(tmp_path: Path) -> None:
+    """Long before the commit tantivy writes to disk by itself, and its thread dies if it cannot. Putting goes on."""
+    writer = open_writer(tmp_path, HEAP_BYTES)
+    with disk_without_room(1_000):
+        for page_id in range(300):
+            writer.put(page(page_id, body=" ".join(f"word{page_id}x{number}" for number in range(600))))
+        with pytest.raises(StoreError, match="Look at its disk"):
+            writer.commit()
+    assert writer.commit() == ()
+    writer.close()
+    assert len(open_reader(tmp_path)) == 300
+
+
+def test_a_second_writer_is_refused(tmp_path: Path) -> None:
+    """Only one writes; when it has closed, the next may."""
+    writer = open_writer(tmp_path, HEAP_BYTES)
+    with pytest.raises(StoreBusy, match="Another process writes the index"):
+        open_writer(tmp_path, HEAP_BYTES)
+    writer.close()
+    open_writer(tmp_path, HEAP_BYTES).close()
+
+
+def test_other_fields_are_no_index_of_ours(tmp_path: Path) -> None:
+    """Trap: the fields of an index cannot change. Reader and writer say what to do instead."""
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("title")
+    tantivy.Index(builder.build(), str(tmp_path))
+    for opening in (open_reader, open_writer):
+        with pytest.raises(StoreCorrupt, match="vedette reindex"):
+            opening(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "{", "{}", '{"segments": 5}'])
+def test_damaged_files_are_told(tmp_path: Path, content: str) -> None:
+    """Whoever opens a broken index learns that it is broken and how to make it anew, in one line."""
+    filled(tmp_path)
+    (tmp_path / "meta.json").write_text(content)
+    for opening in (open_reader, open_writer):
+        with pytest.raises(StoreCorrupt, match="vedette reindex") as told:
+            opening(tmp_path)
+        assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("kind", ["term", "idx", "fast"])
+@pytest.mark.parametrize("fate", ["lost", "empty"])
+def test_missing_and_empty_files_are_told(tmp_path: Path, kind: str, fate: str) -> None:
+    """The same where a part of the index was lost."""
+    filled(tmp_path)
+    for file in tmp_path.glob(f"*.{kind}"):
+        file.unlink()
+        if fate == "empty":
+            file.touch()
+    with pytest.raises(StoreCorrupt, match="vedette reindex"):
+        open_reader(tmp_path)
+
+
+def test_a_reader_of_nothing_is_told_what_to_do(tmp_path: Path) -> None:
+    """A missing or empty folder is no index, nor is a file; reading begins none."""
+    (tmp_path / "file").touch()
+    (tmp_path / "empty").mkdir()
+    for name in ("missing", "empty", "file"):
+        with pytest.raises(StoreError, match="vedette reindex"):
+            open_reader(tmp_path / name)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["empty", "file"]
+    with pytest.raises(StoreError, match="Look at its disk"):
+        open_writer(tmp_path / "file")
+
+
+def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
+    """Where the system refuses, the message says to look at disk and permissions."""
+    with disk_without_room(), pytest.raises(StoreError, match="disk and permissions"):
+        open_writer(tmp_path / "new", HEAP_BYTES)
+    with pytest.raises(StoreError, match="disk and permissions"):
+        open_writer(Path("/proc/self/no-index"), HEAP_BYTES)
+
+
+# --- Reading what others write ---
+
+
+def test_a_refresh_brings_what_was_committed(tmp_path: Path) -> None:
+    """Until then a reader sees what it saw; a refresh without news says so."""
+    reader = filled(tmp_path, {1: {"body": "a"}})
+    writer = open_writer(tmp_path, HEAP_BYTES)
+    writer.put(page(2, body="a"))
+    assert not reader.refresh()
+    writer.commit()
+    assert ids(reader, EVERYTHING) == [1]
+    assert reader.refresh()
+    assert ids(reader, EVERYTHING) == [1, 2]
+    assert not reader.refresh()
+    writer.close()
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from vedette.adapters.index_store.tantivy_index import open_writer
+writer = open_writer(Path(sys.argv[1]))
+for page_id in range(10, 20):
+    writer.put({"id": page_id, "body": "a"})
+    writer.commit()
+writer.close()
+"""
+
+
+def test_another_process_may_write(tmp_path: Path) -> None:
+    """A reader sees the commits of another process after a refresh, when files it knew are merged and gone."""
+    reader = filled(tmp_path, {1: {"body": "a"}})
+    subprocess.run([sys.executable, "-c", CHILD, str(tmp_path)], check=True, timeout=60)
+    assert ids(reader, Term("body", "a")) == [1]
+    assert reader.refresh()
+    assert ids(reader, Term("body", "a")) == [1, *range(10, 20)]
+
+
+def test_an_old_view_keeps_working(tmp_path: Path) -> None:
+    """A reader that is not refreshed goes on with what it saw, also when those pages were replaced and merged away."""
+    old = filled(tmp_path, {page_id: {"body": "old"} for page_id in range(20)})
+    writer = open_writer(tmp_path, HEAP_BYTES)
+    for _ in range(12):
+        for page_id in range(20):
+            writer.put(page(page_id, body="new"))
+        writer.commit()
+    writer.close()
+    assert ids(old, Term("body", "old")) == list(range(20))
+    assert old.newest(Term("body", "new"), 10).ids.tolist() == []
+    assert old.refresh()
+    assert ids(old, Term("body", "old")) == []
+
+
+def test_nothing_is_stored(tmp_path: Path) -> None:
+    """Text is kept elsewhere, once; of the index it would be the larger half."""
+    filled(tmp_path)
+    fields = json.loads((tmp_path / "meta.json").read_text())["schema"]
+    assert [field["name"] for field in fields if field["options"]["stored"]] == []

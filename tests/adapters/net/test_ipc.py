@@ -1,0 +1,248 @@
+"""Messages between processes: whole or not at all, in order, never blocking, and only from the same user."""
+
+import os
+import pickle
+import select
+import socket
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.adapters.net.ipc import Channel, Gone, connect, listen, peer_is_ours
+from vedette.errors import StoreError
+
+NOBODY = 65_534
+KNOCK = """
+import os, socket, sys
+os.setuid(int(sys.argv[2]))
+sock = socket.socket(socket.AF_UNIX)
+sock.connect(sys.argv[1])
+sys.stdin.read()
+"""
+# Knocks as soon as there is a name, over and over; says each error but that of a name that is not there (yet).
+EAGER = """
+import socket, sys
+while True:
+    with socket.socket(socket.AF_UNIX) as sock:
+        try:
+            sock.connect(sys.argv[1])
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            print(error, flush=True)
+        break
+"""
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20) | st.binary(max_size=200),
+    lambda inner: st.lists(inner, max_size=4) | st.tuples(inner, inner),
+    max_leaves=8,
+)
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[Channel, Channel]]:
+    """Two ends of a connection."""
+    ours, theirs = map(Channel, socket.socketpair())
+    yield ours, theirs
+    ours.close()
+    theirs.close()
+
+
+@pytest.fixture
+def raw() -> Iterator[tuple[Channel, socket.socket]]:
+    """A channel whose other end is a plain socket."""
+    near, far = socket.socketpair()
+    channel = Channel(near)
+    yield channel, far
+    channel.close()
+    far.close()
+
+
+def packed(message: object) -> bytes:
+    """A message as it goes over the wire."""
+    data = pickle.dumps(message)
+    return struct.pack("<Q", len(data)) + data
+
+
+@given(messages=st.lists(values, max_size=8), cuts=st.lists(st.integers(1, 50), max_size=30))
+def test_messages_arrive_whole_and_in_order_however_they_are_cut(messages: list[object], cuts: list[int]) -> None:
+    """Whatever pieces the stream comes in, nothing is handed out in parts, twice or out of order; None is a value."""
+    near, far = socket.socketpair()
+    with closing(Channel(near)) as channel, far:
+        stream, received = b"".join(map(packed, messages)), []
+        for cut in (*cuts, len(stream)):
+            far.sendall(stream[:cut])
+            stream = stream[cut:]
+            received += channel.receive()
+        assert received == messages
+
+
+def test_nothing_is_here_before_a_message_is_whole(raw: tuple[Channel, socket.socket]) -> None:
+    """A beginning without its end is kept, and is no message."""
+    channel, far = raw
+    data = packed("whole")
+    far.sendall(data[:-1])
+    assert channel.receive() == []
+    far.sendall(data[-1:] + data[:3])
+    assert channel.receive() == ["whole"]
+
+
+def test_a_sender_never_waits(pair: tuple[Channel, Channel]) -> None:
+    """More than the socket takes stays with the sender, and arrives as the other side reads."""
+    ours, theirs = pair
+    letters = [bytes([number]) * 3_000_000 for number in range(5)]
+    for letter in letters:
+        ours.send(letter)
+    assert ours.unsent > 0
+    received: list[object] = []
+    for _ in range(1000):
+        received += theirs.receive()
+        ours.flush()
+    assert received == letters
+    assert ours.unsent == 0
+
+
+def test_a_descriptor_can_be_watched(pair: tuple[Channel, Channel]) -> None:
+    """Whoever polls is woken by a message."""
+    ours, theirs = pair
+    poll = select.poll()
+    poll.register(theirs.fd, select.POLLIN)
+    assert poll.poll(0) == []
+    ours.send("wake")
+    assert [fd for fd, _ in poll.poll(1000)] == [theirs.fd]
+
+
+def test_what_was_sent_before_the_end_is_handed_out_first(pair: tuple[Channel, Channel]) -> None:
+    """A peer that says something and goes is heard, and then gone."""
+    ours, theirs = pair
+    ours.send("last words")
+    ours.close()
+    assert theirs.receive() == ["last words"]
+    with pytest.raises(Gone):
+        theirs.receive()
+
+
+def test_a_peer_that_goes_in_the_middle_of_a_word_is_gone(raw: tuple[Channel, socket.socket]) -> None:
+    """Half a message is not handed out, now or ever."""
+    channel, far = raw
+    far.sendall(packed("never")[:-2])
+    far.close()
+    with pytest.raises(Gone):
+        channel.receive()
+
+
+def test_sending_to_a_peer_that_is_gone_says_so(pair: tuple[Channel, Channel]) -> None:
+    """No signal, no other exception."""
+    ours, theirs = pair
+    theirs.close()
+    with pytest.raises(Gone):
+        ours.send("anybody?")
+
+
+def test_a_length_beyond_all_measure_is_not_waited_for(raw: tuple[Channel, socket.socket]) -> None:
+    """A broken sender is given up before its message is read; the memory stays small."""
+    channel, far = raw
+    far.sendall(struct.pack("<Q", 1 << 62) + b"x" * 1000)
+    tracemalloc.start()
+    with pytest.raises(Gone, match="announced"):
+        channel.receive()
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"not a pickle", b"\x80\x05cno.such.module\nname\n.", pickle.dumps("cut off")[:-3], b"\x80\xff."]
+)
+def test_what_cannot_be_read_ends_the_connection_and_nothing_else(
+    raw: tuple[Channel, socket.socket], data: bytes
+) -> None:
+    """Garbage, or words of another version: its sender is gone, the process goes on."""
+    channel, far = raw
+    far.sendall(struct.pack("<Q", len(data)) + data)
+    with pytest.raises(Gone, match="could not be read"):
+        channel.receive()
+
+
+# Places
+
+
+def test_only_the_owner_can_reach_the_socket(tmp_path: Path) -> None:
+    """The file says so whatever the umask was, and the umask is what it was."""
+    before = os.umask(0o000)
+    try:
+        with listen(tmp_path / "s"):
+            assert stat.S_IMODE((tmp_path / "s").stat().st_mode) == 0o600
+            assert os.umask(0o000) == 0o000
+    finally:
+        os.umask(before)
+
+
+def test_a_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:
+    """What a crash left behind is in nobody's way."""
+    listen(tmp_path / "s").close()
+    assert (tmp_path / "s").exists()
+    with pytest.raises(ConnectionRefusedError):
+        connect(tmp_path / "s")
+    with listen(tmp_path / "s") as server:
+        channel = Channel(connect(tmp_path / "s"))
+        accepted, _ = server.accept()
+        with accepted, closing(channel):
+            assert peer_is_ours(accepted)
+
+
+def test_whoever_sees_the_name_can_connect(tmp_path: Path) -> None:
+    """A worker that comes early finds no socket, or one that takes it; never one that is not listening yet."""
+    for number in range(20):
+        path = tmp_path / f"s{number}"
+        with subprocess.Popen([sys.executable, "-c", EAGER, str(path)], stdout=subprocess.PIPE) as eager:
+            time.sleep(0.05 + number / 1000)
+            with listen(path):
+                told, _ = eager.communicate(timeout=30)
+        assert told == b""
+
+
+def test_without_a_listener_there_is_no_connection(tmp_path: Path) -> None:
+    """Whoever asks is told by an error of the system, and no socket is left open."""
+    with pytest.raises(FileNotFoundError):
+        connect(tmp_path / "nobody")
+
+
+def test_a_long_path_is_reached_from_nearby(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond some hundred bytes the path from the working folder is used; where that is too long, a word says so."""
+    deep = tmp_path / ("d" * 60) / ("e" * 60)
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
+    with listen(deep / "s"), closing(Channel(connect(deep / "s"))):
+        pass
+    monkeypatch.chdir("/")
+    with pytest.raises(StoreError, match="shorter path"):
+        listen(deep / "t")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+def test_a_process_of_another_user_is_not_ours() -> None:
+    """The kernel says who is at the other end, even where the file's permissions let him in."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        with listen(Path(name) / "s") as server:
+            (Path(name) / "s").chmod(0o666)
+            command = [sys.executable, "-c", KNOCK, str(Path(name) / "s"), str(NOBODY)]
+            with subprocess.Popen(command, stdin=subprocess.PIPE) as stranger:
+                server.setblocking(True)
+                accepted, _ = server.accept()
+                with accepted:
+                    assert not peer_is_ours(accepted)
+                assert stranger.stdin is not None
+                stranger.stdin.close()

@@ -1,0 +1,273 @@
+"""What people search for, on the command line: over a real folder whose record a real log was folded into."""
+
+import json
+import os
+import pty
+import shutil
+import sys
+from contextlib import chdir, closing, redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from time import time
+from typing import Any, NamedTuple
+
+import pytest
+from tests.data_folders import opened
+
+from vedette.adapters.event_store.reader import RecordView
+from vedette.adapters.event_store.slate_log import SlateLog
+from vedette.adapters.event_store.writer import RecordBook
+from vedette.cli import main
+from vedette.learn.events import Event, Shown, SlateRecord
+
+DAY_S = 86_400.0
+END_OF_SCREEN = "~ the screen ends here ~"
+VISITORS = tuple(f"{number:016x}" for number in range(1, 40))
+
+
+class Done(NamedTuple):
+    """How a command line ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def vedette(*arguments: str, cwd: Path) -> Done:
+    """Run a command line in this process, which spares the start of another one; nobody sits at a terminal."""
+    out, err, before = StringIO(), StringIO(), sys.stdin
+    sys.stdin = StringIO("")
+    try:
+        with chdir(cwd), redirect_stdout(out), redirect_stderr(err):
+            code = main(arguments)
+    finally:
+        sys.stdin = before
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+def told(*arguments: str, cwd: Path) -> Any:
+    """What it says to machines: one JSON object."""
+    done = vedette(*arguments, "--json", cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def complaint(*arguments: str, cwd: Path) -> str:
+    """The one line that a person gets who typed something that cannot be done."""
+    done = vedette(*arguments, cwd=cwd)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
+    return done.stderr
+
+
+def search(number: int, words: str, days_ago: float, *, total: int = 3, doubt: str = "") -> SlateRecord:
+    """A search as a server writes it down."""
+    at_s = time() - days_ago * DAY_S
+    shown = (Shown(7, 1, 2.5),) if total else ()
+    visitor = VISITORS[number % len(VISITORS)]
+    return SlateRecord(f"{number:032x}", at_s, words.title(), words, total, visitor, results=shown, doubt=doubt)
+
+
+def a_month() -> list[SlateRecord]:
+    """Thirty days in which people asked for tides, on the last day for a storm, a few times in vain for ferries."""
+    usual = [f"low tide {number % 7}" for number in range(300)]
+    searches = [search(number, words, 1.0 + number / 10) for number, words in enumerate(usual)]
+    searches += [search(1000 + number, "storm warning", number / 100) for number in range(40)]
+    searches += [search(2000 + number, "ferry to nowhere", number / 4, total=0) for number in range(4)]
+    return [*searches, search(3000, "machine made", 0.1, doubt="says it is a program")]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a data folder lies in which searches were recorded; it is read and copied, never changed."""
+    place = tmp_path_factory.mktemp("recorded")
+    data = place / "vedette-data"
+    with opened(data):
+        pass
+    log = SlateLog(data, "s0")
+    for record in a_month():
+        log.append(record)
+    log.append(Event(f"{1000:032x}", "click", 7, time(), 3.0, VISITORS[1000 % len(VISITORS)]))
+    log.close()
+    with closing(RecordBook(data)) as book:
+        book.fold()
+    return place
+
+
+@pytest.fixture
+def folder(recorded: Path, tmp_path: Path) -> Path:
+    """A copy of it, to change."""
+    return shutil.copytree(recorded, tmp_path / "copy")
+
+
+@pytest.fixture
+def quiet(tmp_path: Path) -> Path:
+    """Where a data folder lies in which nobody ever searched."""
+    with opened(tmp_path / "vedette-data"):
+        pass
+    return tmp_path
+
+
+def asked(cwd: Path) -> set[str]:
+    """Everything that the record counts."""
+    return {row.words for row in RecordView(cwd / "vedette-data").top(0.0, 1000)}
+
+
+def test_the_most_frequent_queries_are_listed(recorded: Path) -> None:
+    """With counts and as they were typed, the most frequent first, without what programs asked."""
+    rows = told("queries", "list", "--days", "1", cwd=recorded)["queries"]
+    assert [(row["query"], row["searches"], row["clicks"]) for row in rows[:1]] == [("Storm Warning", 40, 1)]
+    assert "machine made" not in {row["words"] for row in rows}
+    said = vedette("queries", "list", "--n", "1", cwd=recorded).stdout.splitlines()
+    assert said[0].split() == ["searches", "clicks", "without", "result", "query"]
+    assert said[1].split() == ["40", "1", "0", "Storm", "Warning"]
+    assert len(said) == 2
+
+
+def test_what_finds_nothing_is_listed(recorded: Path) -> None:
+    """Only queries that came back empty."""
+    rows = told("queries", "empty", cwd=recorded)["queries"]
+    assert [(row["words"], row["empty"]) for row in rows] == [("ferry to nowhere", 4)]
+
+
+def test_what_rises_and_drifts_is_told(recorded: Path) -> None:
+    """A storm that everybody asks for today rises, and shifts what people ask for."""
+    rising = told("queries", "rising", cwd=recorded)["queries"]
+    assert [each["words"] for each in rising] == ["storm warning"]
+    assert rising[0]["recent_per_day"] > rising[0]["usual_per_day"]
+    assert "storm warning   " in vedette("queries", "rising", cwd=recorded).stdout
+    drift = told("queries", "drift", cwd=recorded)
+    assert drift["is_notable"]
+    assert "storm" in {mover["term"] for mover in drift["movers"]}
+    assert "has shifted" in vedette("queries", "drift", cwd=recorded).stdout
+
+
+@pytest.mark.parametrize("verb", ["list", "empty", "rising", "drift"])
+def test_a_quiet_folder_says_so(verb: str, quiet: Path) -> None:
+    """Where nobody searched yet, each verb says it in words and makes no file."""
+    done = vedette("queries", verb, cwd=quiet)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip()
+    assert not (quiet / "vedette-data" / "record.db").exists()
+
+
+def test_queries_are_imported_and_dropped(quiet: Path) -> None:
+    """Good lines are kept, wrong ones counted and named; the same file again changes nothing; all can be dropped."""
+    lines = [
+        "# from the old engine",
+        "Low Tide\t12\t2026-01-31",
+        "low tide\t3\t2026-01-31",
+        "Ebb",
+        "bad\tnone",
+        "\x1b\t1",
+    ]
+    (quiet / "old.tsv").write_text("\n".join([*lines, *["?"] * 9]))
+    done = vedette("queries", "import", "old.tsv", cwd=quiet)
+    assert done.returncode == 0
+    assert "16" in done.stdout
+    assert 'line 5: "none" is no number of searches' in done.stderr
+    assert "more that could not be used" in done.stderr
+    assert "\x1b" not in done.stderr
+    again = told("queries", "import", "old.tsv", cwd=quiet)
+    assert (again["wrong"], again["first_wrong"][0]["number"]) == (11, 5)
+    view = RecordView(quiet / "vedette-data")
+    assert {(words, times) for words, _, times in view.imported()} == {("low tide", 15), ("ebb", 1)}
+    assert told("queries", "drop-imported", cwd=quiet)["dropped"] >= 2
+    assert view.imported() == []
+
+
+def test_an_import_without_a_good_line_has_failed(quiet: Path) -> None:
+    """Exit code 1 where nothing could be used, 2 where there is nothing to read."""
+    (quiet / "bad.txt").write_bytes(b"\xff\xfe?\n!!\n")
+    assert vedette("queries", "import", "bad.txt", cwd=quiet).returncode == 1
+    assert "name a file that can be read" in complaint("queries", "import", "none.txt", cwd=quiet)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("queries",), "say list"),
+        (("queries", "list", "--n", "many"), "no number"),
+        (("queries", "list", "--days", "0"), "no number"),
+        (("forget",), "is required"),
+        (("forget", "--all", "--query", "x"), "not allowed with"),
+        (("forget", "--query", "?!", "--yes"), "has no word"),
+        (("forget", "--visitor", "me", "--yes"), "no mark of a visitor"),
+        (("forget", "--before", "tomorrow", "--yes"), "is no date"),
+        (("forget", "--all"), "say --yes"),
+        (("forget", "--all", "--json"), "say --yes"),
+    ],
+)
+def test_wrong_usage_is_one_line_that_says_what_to_do(arguments: tuple[str, ...], words: str, recorded: Path) -> None:
+    """And nothing is deleted."""
+    before = asked(recorded)
+    assert words in complaint(*arguments, cwd=recorded)
+    assert asked(recorded) == before
+
+
+@pytest.mark.parametrize("arguments", [("queries", "list"), ("queries", "drop-imported"), ("forget", "--all", "--yes")])
+def test_a_folder_without_a_crawl_is_left_alone(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    """A mistyped folder is told in words, and none is made."""
+    assert "holds no crawl" in complaint(*arguments, cwd=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_query_is_forgotten_however_it_is_spelt(folder: Path) -> None:
+    """Its counts and searches go, those of others stay."""
+    before = asked(folder)
+    assert told("forget", "--query", "STÓRM  warning!", "--yes", cwd=folder)["rows"] > 40
+    assert asked(folder) == before - {"storm warning"}
+    records = list(RecordView(folder / "vedette-data").slates(0.0))
+    assert records
+    assert not [record for record in records if record.words == "storm warning"]
+
+
+def test_a_visitor_is_forgotten(folder: Path) -> None:
+    """No search with that mark is left, in capitals or not."""
+    mark = VISITORS[12]
+    told("forget", "--visitor", mark.upper(), "--yes", cwd=folder)
+    visitors = [record.visitor for record in RecordView(folder / "vedette-data").slates(0.0)]
+    assert visitors
+    assert mark not in visitors
+
+
+def test_old_times_are_forgotten(folder: Path) -> None:
+    """Everything from before a day goes; everything goes where everything is meant."""
+    told("forget", "--before", "2999-01-01", "--yes", cwd=folder)
+    assert asked(folder) == set()
+    said = vedette("forget", "--all", "--yes", cwd=folder)
+    assert (said.returncode, said.stderr) == (0, "")
+
+
+def read_up_to_the_end(screen: int) -> str:
+    """All that was shown: a terminal hands it over in pieces, the echo of what was typed first."""
+    shown = b""
+    while END_OF_SCREEN.encode() not in shown:
+        shown += os.read(screen, 4000)
+    return shown.decode()
+
+
+def on_a_terminal(answer: bytes, cwd: Path) -> tuple[int, str]:
+    """The exit code and what is shown, at a terminal where somebody has typed this answer."""
+    own, its = pty.openpty()
+    os.write(own, answer)
+    before = sys.stdin
+    with os.fdopen(its) as keyboard, os.fdopen(os.dup(its), "w") as screen:
+        sys.stdin = keyboard
+        try:
+            with chdir(cwd), redirect_stdout(screen):
+                code = main(("forget", "--all"))
+                screen.write(END_OF_SCREEN)
+                screen.flush()
+            return code, read_up_to_the_end(own)
+        finally:
+            sys.stdin = before
+            os.close(own)
+
+
+def test_at_a_terminal_it_asks(folder: Path) -> None:
+    """It says what will go and deletes only upon a yes."""
+    code, shown = on_a_terminal(b"no\n", folder)
+    assert "everything that was recorded" in shown
+    assert (code, bool(asked(folder))) == (1, True)
+    code, _ = on_a_terminal(b"yes\n", folder)
+    assert (code, bool(asked(folder))) == (0, False)

@@ -1,0 +1,460 @@
+"""Searching as people type it: over what the real program crawled from a real server on loopback."""
+
+import json
+import os
+import pty
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import chdir, closing, contextmanager, redirect_stderr, redirect_stdout
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import StringIO
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.adapters.clock import start_clock
+from vedette.adapters.crawl_store.reader import open_view
+from vedette.adapters.crawl_store.search_store import KeyRow
+from vedette.cli import main
+from vedette.cli.commands.result_text import slate_lines
+from vedette.errors import StoreCorrupt
+from vedette.runtime.commands.search_commands import key_of
+from vedette.runtime.search.searcher import FolderSearch
+from vedette.serve.slate import Reason, Result, Slate, Snippet, Wish
+from vedette.web.auth.keys import find_key
+
+WORDS = "The harbour master keeps a ledger of every vessel that ties up, with its draught, its cargo and its crew."
+PROMPT = ("--allow-private", "--delay", "1ms")
+
+
+def page(title: str, text: str, *links: str) -> str:
+    """A small page that is worth indexing."""
+    onward = "".join(f"<a href='{link}'>to {link.strip('/')}</a> " for link in links)
+    return f"<html lang=en><title>{title}</title><main><h1>{title}</h1><p>{text} {onward}</p></main>"
+
+
+class _Web(BaseHTTPRequestHandler):
+    """Pages that can be told apart by their words, one of them hostile, one too thin to be indexed."""
+
+    pages: ClassVar[dict[str, str]] = {
+        "/": page("Harbour", f"{WORDS} Start here.", "/lamp", "/evil", "/thin", "/buoy"),
+        "/lamp": page("Lamps of the pier", f"A paraffin lamp burns at the end of the pier all night. {WORDS[::-1]}"),
+        "/evil": page(
+            "Own\x1b]0;ed\x07", f"A kraken \x1b[31mrises\x9b2J from the deep. {'Beware of the kraken. ' * 9}"
+        ),
+        "/thin": "<title>Thimble</title><p>Thimble.</p>",
+        "/buoy": page("Buoys", f"A beacon floats on every sandbank of this coast. {'Mind the tide there. ' * 9}"),
+    }
+
+    def do_GET(self) -> None:
+        body = self.pages.get(self.path, "").encode("latin-1")
+        self.send_response(200 if body else 404)
+        self.send_header("content-type", "text/html; charset=latin-1")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    """A real server on loopback."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Web)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+class Done(NamedTuple):
+    """How a command line ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def vedette(*arguments: str, cwd: Path, given: str = "") -> Done:
+    """Run a command line in this process, which spares the start of another one."""
+    out, err, before = StringIO(), StringIO(), sys.stdin
+    sys.stdin = StringIO(given)
+    try:
+        with chdir(cwd), redirect_stdout(out), redirect_stderr(err):
+            code = main(arguments)
+    finally:
+        sys.stdin = before
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+def said(*arguments: str, cwd: Path, given: str = "", code: int = 0) -> str:
+    """What it says to people."""
+    done = vedette(*arguments, cwd=cwd, given=given)
+    assert (done.returncode, done.stderr) == (code, ""), done.stderr
+    return done.stdout
+
+
+def told(*arguments: str, cwd: Path, code: int = 0) -> Any:
+    """What it says to machines: one JSON object."""
+    return json.loads(said(*arguments, "--json", cwd=cwd, code=code))
+
+
+def complaint(*arguments: str, cwd: Path, given: str = "") -> str:
+    """The one line that a person gets who typed something that cannot be done."""
+    done = vedette(*arguments, cwd=cwd, given=given)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    return done.stderr
+
+
+def found(query: str, cwd: Path, *more: str) -> list[str]:
+    """The URLs that a search finds; none is exit code 1."""
+    done = vedette("search", query, "--json", *more, cwd=cwd)
+    results = json.loads(done.stdout)["results"]
+    assert done.returncode == (0 if results else 1), done.stderr
+    return [result["url"] for result in results]
+
+
+def actions(cwd: Path) -> str:
+    """The log of what the operator did."""
+    with closing(sqlite3.connect(cwd / "vedette-data" / "state.db")) as db:
+        return "\n".join(row[0] for row in db.execute("SELECT what FROM action ORDER BY id"))
+
+
+@pytest.fixture(scope="module")
+def crawled(site: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the site was crawled once; it is copied, never changed."""
+    folder = tmp_path_factory.mktemp("crawled")
+    (folder / "vedette.toml").write_text('[crawl]\naddress_delay = "1ms"\n')
+    command = [sys.executable, "-m", "vedette", "crawl", site, *PROMPT, "--quiet"]
+    subprocess.run(command, capture_output=True, timeout=60, check=True, cwd=folder)
+    return folder
+
+
+@pytest.fixture
+def cwd(crawled: Path, tmp_path: Path) -> Path:
+    """A copy of it, in which nothing runs."""
+    shutil.copytree(crawled, tmp_path / "here")
+    return tmp_path / "here"
+
+
+@contextmanager
+def up(cwd: Path) -> Iterator[None]:
+    """A running ``vedette up`` over what is there; however the test ends, so does it."""
+    command = [sys.executable, "-m", "vedette", "up", *PROMPT, "--quiet", "--listen", ""]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=cwd)
+    try:
+        until((cwd / "vedette-data" / "keeper.sock").exists)
+        yield
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def until(holds: Callable[[], object]) -> None:
+    """Wait for something that another process does."""
+    for _ in range(150):
+        if holds():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not come to that")
+
+
+def on_a_terminal(*arguments: str, cwd: Path) -> str:
+    """What the program shows to somebody at a terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "vedette", *arguments]
+    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    with subprocess.Popen(command, stdout=theirs, stderr=subprocess.PIPE, cwd=cwd, env=environment):
+        os.close(theirs)
+        shown = b""
+        while chunk := _read(ours):
+            shown += chunk
+    os.close(ours)
+    return shown.decode()
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # the other side is closed
+        return b""
+
+
+# searching
+
+
+def test_what_was_crawled_is_found_where_nothing_runs(site: str, cwd: Path) -> None:
+    """Title, address, age and the words around the match; for machines what the API says, without links to a server."""
+    words = said("search", "paraffin", "pier", cwd=cwd)
+    title, address, facts, snippet, *_ = words.splitlines()
+    assert (title, address) == ("Lamps of the pier", f"{site}lamp")
+    assert facts.startswith("fetched ")
+    assert "A paraffin lamp burns" in snippet
+    answer = told("search", "paraffin lamp", cwd=cwd)
+    assert answer["query"] == "paraffin lamp"
+    assert answer["results"][0]["url"] == f"{site}lamp"
+    assert "cached_url" not in answer["results"][0]
+    assert answer["results"][0]["why"]
+
+
+def test_why_is_a_table_whose_contributions_are_those_of_the_api(cwd: Path) -> None:
+    """One line a feature, what did most first, and a sentence."""
+    first = told("search", "lamp", cwd=cwd)["results"][0]
+    words = said("search", "lamp", "--why", cwd=cwd)
+    assert first["sentence"] in words
+    head = next(line for line in words.splitlines() if "contribution" in line)
+    assert head.split() == ["feature", "value", "weight", "contribution"]
+    rows = words.split(head)[1].splitlines()[1:]
+    most = max(first["why"], key=lambda reason: abs(reason["contribution"]))
+    assert rows[0].strip().startswith(most["feature"])
+
+
+def test_filters_narrow_and_pages_go_on(site: str, cwd: Path) -> None:
+    """A host that has nothing, a type, a language, dates, one result a page: each does what it says."""
+    host = site.removeprefix("http://").rstrip("/").partition(":")[0]
+    assert found("pier", cwd, "--site", "example.org") == []
+    assert f"{site}lamp" in found("pier", cwd, "--site", host)
+    assert found("pier", cwd, "--type", "pdf") == []
+    assert found("pier", cwd, "--after", "2999-01-01") == []
+    assert found("pier", cwd, "--before", "1999-01-01") == []
+    first, second = (found("harbour OR beacon", cwd, "--n", "1", "--page", number) for number in "12")
+    assert len(first) == len(second) == 1
+    assert first != second
+
+
+def test_nothing_found_is_exit_code_1_and_words_that_help(cwd: Path) -> None:
+    """It says for what, and what may help; with a filter, that the filter may be the reason."""
+    words = said("search", "zeppelin", cwd=cwd, code=1)
+    assert 'Nothing found for "zeppelin"' in words
+    assert "vedette status" in words
+    assert "Without --type" in said("search", "lamp", "--type", "pdf", cwd=cwd, code=1)
+    assert told("search", "zeppelin", cwd=cwd, code=1)["results"] == []
+
+
+def test_a_page_cannot_write_to_the_terminal(site: str, cwd: Path) -> None:
+    """Bold is ours; of what a page says nothing moves the cursor, sets a title or a colour."""
+    shown = on_a_terminal("search", "kraken", cwd=cwd)
+    assert f"{site}evil" in shown
+    assert "\x1b[1m" in shown
+    rest = shown.replace("\x1b[1m", "").replace("\x1b[0m", "").replace("\r\n", "")
+    assert [each for each in rest if not each.isprintable()] == []
+    plain = said("search", "kraken", cwd=cwd)
+    assert [each for each in plain.replace("\n", "") if not each.isprintable()] == []
+
+
+@given(st.text(max_size=60), st.lists(st.tuples(st.integers(-5, 70), st.integers(-5, 70)), max_size=4))
+def test_whatever_pages_say_only_text_is_shown(text: str, marks: list[tuple[int, int]]) -> None:
+    """Title, snippet, note and suggestion of any characters, with any marks: every line is printable but for bold."""
+    why = (Reason(text or "x", 1.0, float("nan"), float("-inf")),)
+    result = Result(
+        1, text, text, Snippet(text, tuple(marks)), text, "html", "en", 0.0, 0.0, 1e18, 1.0, why, text, text
+    )
+    slate = Slate(Wish(text), 1, (result,), (text,), text, (text,))
+    for bold in (False, True):
+        shown = "".join(slate_lines(slate, 0.0, why=True, bold=bold))
+        rest = shown.replace("\x1b[1m", "").replace("\x1b[0m", "") if bold else shown
+        assert [each for each in rest if not each.isprintable()] == []
+
+
+def test_searching_beside_a_running_tree(site: str, cwd: Path) -> None:
+    """The tree indexes, the search reads; rules and keys go through the keeper and hold at once."""
+    with up(cwd):
+        until(lambda: found("beacon", cwd) == [f"{site}buoy"])
+        assert told("rules", "synonym", "Fanal", "beacon", cwd=cwd)["running"] is True
+        assert found("fanal", cwd) == [f"{site}buoy"]
+        secret = told("keys", "create", "wiki", cwd=cwd)["secret"]
+        assert "wiki" in said("keys", "list", cwd=cwd)
+        assert "is a key" in complaint("keys", "create", "wiki", cwd=cwd)
+        assert told("reindex", cwd=cwd)["pages"] >= 3
+        until(lambda: found("beacon", cwd) == [f"{site}buoy"])
+    assert "made the key" in actions(cwd)
+    assert secret not in (cwd / "vedette-data" / "state.db").read_bytes().decode("latin-1")
+
+
+def test_reindex_says_how_many_can_be_found(cwd: Path) -> None:
+    """Even after the index was lost, and what is found is the same as before."""
+    before = found("harbour", cwd)
+    shutil.rmtree(cwd / "vedette-data" / "index")
+    words = said("reindex", cwd=cwd)
+    assert "can be found; it took" in words
+    assert found("harbour", cwd) == before != []
+    assert told("reindex", cwd=cwd)["pages"] == int(words.split()[0])
+
+
+def test_an_overruled_judgement_changes_what_can_be_found(site: str, cwd: Path) -> None:
+    """A thin page is left out until the operator says that it counts, and again when he takes that back."""
+    assert found("thimble", cwd) == []
+    said("sites", "set", site, "overrule=thin", cwd=cwd)
+    assert found("thimble", cwd) == [f"{site}thin"]
+    said("sites", "set", site, "overrule=", cwd=cwd)
+    assert found("thimble", cwd) == []
+
+
+def test_private_pages_are_found_by_who_owns_the_folder(site: str, tmp_path: Path) -> None:
+    """They were fetched with a secret, so a reader without a name finds nothing; the operator does."""
+    (tmp_path / "vedette.toml").write_text('[crawl]\naddress_delay = "1ms"\n')
+    said("sites", "add", site, "--secrets", "env:HARBOUR", "--allow-private", cwd=tmp_path)
+    command = [sys.executable, "-m", "vedette", "crawl", site, *PROMPT, "--quiet"]
+    environment = {**os.environ, "HARBOUR": "X-Token: a"}
+    subprocess.run(command, capture_output=True, timeout=60, check=True, cwd=tmp_path, env=environment)
+    assert found("beacon", tmp_path) == [f"{site}buoy"]
+    anybody = FolderSearch(tmp_path / "vedette-data", start_clock(time.time(), 1.0))
+    assert anybody.search(Wish("beacon")).results == ()
+
+
+# keys
+
+
+def keys_of(cwd: Path) -> list[KeyRow]:
+    """What is kept of keys."""
+    with open_view(cwd / "vedette-data") as view:
+        return view.book.reader_keys()
+
+
+def test_a_key_is_shown_once_and_opens_what_it_says(cwd: Path) -> None:
+    """The secret is known again by its digest until it is revoked; then its name may be given again."""
+    words = said(
+        "keys", "create", "wiki", "--scope", "search,private", "--rate", "60/min", "--site", "a.test/x/", cwd=cwd
+    )
+    secret = words.splitlines()[0]
+    assert words.count(secret) == 1
+    assert "shown this once" in words
+    [key] = [key_of(row) for row in keys_of(cwd)]
+    assert find_key([key], secret) is key
+    assert (key.scopes, key.sites) == (("search", "private"), ("a.test/x/",))
+    assert key.rate is not None
+    assert (key.rate.requests, key.rate.per_s) == (60, 60.0)
+    assert "revoke it first" in complaint("keys", "create", "wiki", cwd=cwd)
+    said("keys", "revoke", "wiki", cwd=cwd)
+    assert find_key([key_of(row) for row in keys_of(cwd)], secret) is None
+    [listed] = told("keys", "list", cwd=cwd)["keys"]
+    assert (listed["name"], listed["revoked_s"] is None) == ("wiki", False)
+    assert "revoked already" in complaint("keys", "revoke", "wiki", cwd=cwd)
+    assert told("keys", "create", "wiki", cwd=cwd)["secret"] != secret
+    assert find_key([key_of(row) for row in keys_of(cwd)], secret) is None
+
+
+def test_what_is_done_with_keys_is_logged_without_the_secret(cwd: Path) -> None:
+    """Who was given a key and when it was revoked can be read; the key cannot."""
+    secret = told("keys", "create", "shop", cwd=cwd)["secret"]
+    said("keys", "revoke", "shop", cwd=cwd)
+    log = actions(cwd)
+    assert 'made the key "shop"' in log
+    assert 'revoked the key "shop"' in log
+    assert secret not in log
+    assert secret not in said("keys", "list", cwd=cwd)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"scopes": 1, "rate": None, "sites": []}, {"scopes": [], "rate": "fast", "sites": []}],
+)
+def test_a_damaged_key_is_told_as_damage(settings: dict[str, object]) -> None:
+    """What cannot be read opens nothing, and the words name the key."""
+    with pytest.raises(StoreCorrupt, match="wiki"):
+        key_of(KeyRow("wiki", "00", settings, 0.0))
+
+
+# rules
+
+
+def test_rules_change_what_a_query_finds(site: str, cwd: Path) -> None:
+    """Synonyms hold both ways, a pin stands first, what is hidden is not shown; each can be taken back."""
+    said("rules", "synonym", "Fanal!", "beacon", cwd=cwd)
+    assert found("fanal", cwd) == [f"{site}buoy"]
+    assert "There already" in said("rules", "synonym", "beacon", "fanal", cwd=cwd)
+    said("rules", "pin", "Harbour", f"{site}lamp", cwd=cwd)
+    assert found("harbour", cwd)[0] == f"{site}lamp"
+    said("rules", "hide", "harbour", site, cwd=cwd)
+    assert site not in found("HARBOUR", cwd)
+    kept = told("rules", "list", cwd=cwd)["rules"]
+    assert [(rule["kind"], rule["query"]) for rule in kept] == [
+        ("synonym", "fanal"),
+        ("pin", "harbour"),
+        ("hide", "harbour"),
+    ]
+    said("rules", "remove", "hide", "harbour", site, cwd=cwd)
+    said("rules", "remove", "synonym", "beacon", "fanal", cwd=cwd)
+    assert site in found("harbour", cwd)
+    assert found("fanal", cwd) == []
+    assert "rule removed" in actions(cwd)
+
+
+def test_exported_rules_can_be_imported(site: str, cwd: Path) -> None:
+    """The same rules, in a folder that had lost them; what is there already stays once."""
+    said("rules", "synonym", "k8s", "kubernetes", "cube", cwd=cwd)
+    said("rules", "pin", 'time "off" é', f"{site}?a=1&b=2", cwd=cwd)
+    written = said("rules", "export", cwd=cwd)
+    said("rules", "remove", "synonym", "k8s", "cube", cwd=cwd)
+    assert "added 1 of 3" in said("rules", "import", "-", cwd=cwd, given=written).lower()
+    again = said("rules", "export", cwd=cwd)
+    assert sorted(again.strip().split("\n\n")) == sorted(written.strip().split("\n\n"))
+
+
+# readers, and what cannot be done
+
+
+def test_readers_of_a_site_are_kept_and_travel_with_it(site: str, cwd: Path) -> None:
+    """Set, shown, exported and imported like every setting."""
+    said("sites", "set", site, "readers=alice, wiki,alice", cwd=cwd)
+    [listed] = told("sites", "list", cwd=cwd)["sites"]
+    assert listed["readers"] == ["alice", "wiki"]
+    written = said("sites", "export", cwd=cwd)
+    said("sites", "set", site, "readers=", cwd=cwd)
+    said("sites", "import", "-", cwd=cwd, given=written)
+    assert told("sites", "list", cwd=cwd)["sites"][0]["readers"] == ["alice", "wiki"]
+    said("sites", "add", "example.test", "--readers", "*", cwd=cwd)
+    assert told("sites", "list", cwd=cwd)["sites"][1]["readers"] == ["*"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["search"], "WORDS"),
+        (["search", "x"], "vedette up SITE"),
+        (["search", "x", "--n", "0"], "1 to 50"),
+        (["search", "x", "--n", "50", "--page", "21"], "20"),
+        (["search", "x", "--after", "yesterday"], "2026-01-31"),
+        (["search", "x", "--lang", "german"], "language"),
+        (["search", "x", "--sit", "a"], "did you mean --site?"),
+        (["reindex"], "vedette up SITE"),
+        (["keys"], "create, list or revoke"),
+        (["keys", "list"], "vedette up SITE"),
+        (["keys", "create", "wiki"], "vedette up SITE"),
+        (["keys", "create", "a,b"], "comma"),
+        (["keys", "create", "wiki", "--scope", "root"], "search, private"),
+        (["keys", "create", "wiki", "--rate", "fast"], "/min"),
+        (["keys", "create", "wiki", "--site", "http://x"], "docs.example.org"),
+        (["rules"], "synonym"),
+        (["rules", "list"], "vedette up SITE"),
+        (["rules", "synonym", "one"], "OTHER"),
+        (["rules", "synonym", "Äpfel", "apfel"], "the same words"),
+        (["rules", "pin", "!!", "https://example.org/"], "no word"),
+        (["rules", "pin", "x", "ftp://example.org/"], "http(s) URL"),
+        (["rules", "remove", "pun", "x", "y"], "pin"),
+        (["rules", "import", "missing.toml"], "missing.toml"),
+        (["sites", "set", "127.0.0.1", "readers=a,,b"], "names"),
+    ],
+)
+def test_what_cannot_be_done_gets_one_line_and_leaves_no_folder(
+    arguments: list[str], words: str, tmp_path: Path
+) -> None:
+    """Exit code 2, one line that says what to type, and nothing is made on disk."""
+    assert words in complaint(*arguments, cwd=tmp_path)
+    assert list(tmp_path.iterdir()) == []

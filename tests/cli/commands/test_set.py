@@ -1,0 +1,59 @@
+"""``vedette set``: settings that hold before the file's, on a folder that nobody runs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from vedette.adapters.crawl_store.data_folder import hold, open_state
+from vedette.cli import main
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A data folder in which nothing happened."""
+    made = tmp_path / "data"
+    with hold(made):
+        open_state(made, "here", 0.0).close(clean=True)
+    return made
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """The exit code, and what was printed."""
+    code = main(["set", *words])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_a_setting_is_changed_told_and_given_back(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It holds until it is as configured again; without a name all that may be set is told."""
+    data = ("--data", str(folder))
+    code, out, _ = said(capsys, "refresh.policy", "nutch", *data)
+    assert (code, out.startswith("Set refresh.policy to nutch")) == (0, True)
+    told = json.loads(said(capsys, "--json", *data)[1])
+    assert (told["settings"]["refresh.policy"], told["chosen"]) == ("nutch", ["refresh.policy"])
+    assert "set here" in said(capsys, *data)[1]
+    assert said(capsys, "refresh.policy", "--as-configured", *data)[0] == 0
+    assert json.loads(said(capsys, "--json", *data)[1])["chosen"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("refresh.policy", "none"), "write one of"),
+        (("crawl.budget", "lots"), "number of requests"),
+        (("store.data", "x"), "next start"),
+        (("serve.learn", "perhaps"), "true or false"),
+        (("crawl.budget",), "say a value"),
+        (("crawl.budget", "1/s", "--as-configured"), "say a value"),
+        (("crawl.budget", "--as-configured"), "nothing would change"),
+    ],
+)
+def test_what_cannot_be_set_is_refused_in_words(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], why: str
+) -> None:
+    """The exit code is that of wrong usage, and nothing has changed."""
+    code, _, error = said(capsys, *words, "--data", str(folder))
+    assert code == 2
+    assert why in error
+    assert json.loads(said(capsys, "--json", "--data", str(folder))[1])["chosen"] == []

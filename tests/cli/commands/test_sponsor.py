@@ -1,0 +1,106 @@
+"""Campaigns, ads and reports as people type them, on a folder where nothing runs."""
+
+import csv
+import io
+import json
+import time
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+from tests.data_folders import write_sample
+from tests.runtime.ads.ads_folder import sponsor
+
+from vedette.cli import main
+from vedette.web.public.visits import Visit
+
+Run = Callable[..., tuple[int, str]]
+AD = ("--title", "Red shoes", "--text", "=1+1", "--bid", "0.40", "--broad", "red shoes", "--not", "free")
+PUBLIC = ("--url", "https://93.184.216.34/shoes")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Types a command for a folder that has a crawl; exit code, and what was said."""
+    write_sample(tmp_path / "data")
+
+    def typed(*words: str) -> tuple[int, str]:
+        said = io.StringIO()
+        with redirect_stdout(said), redirect_stderr(said):
+            code = main([*words, "--data", str(tmp_path / "data")])
+        return code, said.getvalue()
+
+    return typed
+
+
+def test_from_an_advertiser_to_a_report(run: Run, tmp_path: Path) -> None:
+    """Submitted, approved, shown, clicked, reported; edited it waits again."""
+    for words in (
+        ("advertiser", "bob"),
+        ("campaign", "fall", "--advertiser", "bob", "--budget", "5"),
+        ("add", "fall", *AD, *PUBLIC),
+    ):
+        assert run("sponsor", *words)[0] == 0
+    assert "waits to be approved" in run("sponsor", "list")[1]
+    assert run("sponsor", "approve", "2")[0] == 0
+    clock = [time.time()]
+    here = sponsor(tmp_path / "data", lambda: clock[0])
+    (shown,) = here.shown("cheap red shoes", Visit("198.51.100.7", "Browser"))
+    clock[0] += 5
+    assert here.clicked(shown.showing, Visit("198.51.100.7", "Browser")).refused == ""
+    told = json.loads(run("sponsor", "list", "--json")[1])
+    (ad,) = [each for each in told["ads"] if each["ad"] == 2]
+    assert (ad["bid"], ad["phrases"], ad["negatives"]) == ("0.40", [{"way": "broad", "phrase": "red shoes"}], ["free"])
+    assert run("sponsor", "add", "fall", "--edit", "2", *AD, *PUBLIC)[0] == 0
+    assert "2  Red shoes  bid 0.40  waits to be approved" in run("sponsor", "list")[1]
+    assert "fall: 1 shown, 1 clicked (100.0%" in run("sponsor", "report", "--advertiser", "bob")[1]
+    assert run("sponsor", "pause", "fall")[0] == 0
+    assert run("sponsor", "campaign", "fall", "--advertiser", "bob", "--budget", "6")[0] == 0
+    assert "of 6.00 spent today, paused" in run("sponsor", "list")[1]
+    assert run("sponsor", "resume", "fall")[0] == 0
+    assert run("sponsor", "revoke", "2")[0] == 0
+
+
+def test_a_report_as_csv(run: Run, tmp_path: Path) -> None:
+    """With a row a day, ad and phrase, in which nothing is a formula; other advertisers see none of it."""
+    run("sponsor", "advertiser", "bob")
+    run("sponsor", "campaign", "fall", "--advertiser", "bob", "--budget", "5")
+    run("sponsor", "add", "fall", "--title", "=HYPERLINK(1)", *AD[2:], *PUBLIC)
+    run("sponsor", "approve", "2")
+    assert sponsor(tmp_path / "data", time.time).shown("red shoes", Visit("198.51.100.7", "Browser"))
+    (row,) = csv.DictReader(io.StringIO(run("sponsor", "report", "--csv")[1]))
+    assert (row["Campaign"], row["Impressions"], row["Spend"]) == ("fall", "1", "0.00")
+    assert not row["Title"].startswith("=")
+    assert list(csv.DictReader(io.StringIO(run("sponsor", "report", "--csv", "--advertiser", "ann")[1]))) == []
+    assert "1 shown" in run("sponsor", "report")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ((), "say advertiser"),
+        (("campaign", "x", "--advertiser", "nobody", "--budget", "5"), "no advertiser"),
+        (("campaign", "x", "--advertiser", "ann", "--budget", "much"), "a budget is an amount"),
+        (("add", "spring", *AD, "--url", "http://127.0.0.1/"), "private address"),
+        (("add", "spring", *AD, "--url", "https://a.invalid/"), "name does not exist"),
+        (("add", "spring", "--title", "<b>", *AD[2:], *PUBLIC), "plain text"),
+        (("add", "spring", *AD[:6], *PUBLIC), "name a phrase"),
+        (("approve", "99"), "no ad 99"),
+        (("approve", "1"), "is approved already"),
+        (("pause", "sprin"), 'did you mean "spring"?'),
+        (("advertiser", "bob", "--key", "nobody"), "no key"),
+    ],
+)
+def test_what_is_wrong_is_told(run: Run, words: tuple[str, ...], why: str) -> None:
+    """In one line, with exit code 2."""
+    code, said = _typed(run, words)
+    assert (code, why in said) == (2, True), said
+
+
+def _typed(run: Run, words: tuple[str, ...]) -> tuple[int, str]:
+    if words:
+        return run("sponsor", *words)
+    said = io.StringIO()
+    with redirect_stderr(said):
+        return main(["sponsor"]), said.getvalue()

@@ -1,0 +1,64 @@
+"""``vedette sites offered``: who is linked to and not crawled, and the command that changes that."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from vedette.adapters.crawl_store.search_store import RuleRow
+from vedette.adapters.crawl_store.store import SiteRow
+from vedette.cli import main
+from vedette.engine.ports import StrangerLink
+from vedette.model import Site
+from vedette.runtime.commands.offline import written
+
+PAGE = "https://example.org/links"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A data folder whose pages link to five hosts."""
+    folder = tmp_path / "data"
+    hosts = ("a.test", "a.test", "b.test", "site.test", "www.blocked.test", "dull.test")
+    with written(folder, 0.0) as state:
+        state.book.link_strangers([StrangerLink(host, PAGE, 5.0) for host in hosts])
+        state.book.keep_site(SiteRow(Site("https://site.test/docs/", scope="prefix"), paused=True, added_s=0.0))
+        state.book.keep_search_rule(RuleRow("block", "", "blocked.test", 0.0))
+        state.book.dismiss_stranger("dull.test")
+    return folder
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What the verb prints."""
+    assert main(["sites", "offered", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_strangers_are_shown_with_the_command_that_adds_each(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The most linked first; not those of a site, of a blocked domain, or that were dismissed."""
+    text = said(capsys, "--data", str(folder))
+    assert text.index("a.test   linked from 2 pages of 1 domain, such as " + PAGE) < text.index("b.test")
+    assert f"vedette sites add https://a.test/ --data {folder}" in text
+    assert not any(host in text for host in ("site.test", "blocked.test", "dull.test"))
+
+
+def test_machines_are_told_the_same(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One JSON object, with as many hosts as were asked for."""
+    (row,) = json.loads(said(capsys, "--data", str(folder), "--json", "--limit", "1"))["offered"]
+    assert row["add"].startswith("vedette sites add https://a.test/")
+    del row["add"]
+    assert row == {"host": "a.test", "pages": 2, "domains": 1, "first_s": 5.0, "last_s": 5.0, "example": PAGE}
+
+
+def test_a_folder_without_any_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing to offer is no failure."""
+    with written(tmp_path / "data", 0.0):
+        pass
+    assert said(capsys, "--data", str(tmp_path / "data")).startswith("No pages link")
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "1001", "x", "9" * 5000])
+def test_a_limit_is_a_number(limit: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Anything else is a wrong usage, told in one line."""
+    assert main(["sites", "offered", "--data", str(folder), f"--limit={limit}"]) == 2
+    assert "from 1 to 1000" in capsys.readouterr().err

@@ -1,0 +1,134 @@
+"""Watches and new pages as people type them, on a folder where nothing runs."""
+
+import json
+from collections.abc import Callable
+from contextlib import closing, redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from tests.data_folders import NOW_S, write_sample
+
+from vedette.adapters.alerts.alert_store import Fresh, Item, Told, WatchBook
+from vedette.adapters.crawl_store.data_folder import read_state
+from vedette.adapters.crawl_store.new_page_store import WatchRow
+from vedette.adapters.crawl_store.store import StateBook
+from vedette.cli import main
+
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Types a command for a folder that has a crawl; exit code, and what was said."""
+    folder = tmp_path / "data"
+    write_sample(folder)
+    config = tmp_path / "vedette.toml"
+    config.write_text('[serve]\nwebhook_networks = ["127.0.0.1"]\n')
+
+    def typed(*words: str) -> tuple[int, str]:
+        said = StringIO()
+        with redirect_stdout(said), redirect_stderr(said):
+            code = main([*words, "--data", str(folder), "--config", str(config)])
+        return code, said.getvalue()
+
+    return typed
+
+
+def watches(folder: Path) -> list[WatchRow]:
+    """As the state has them."""
+    with read_state(folder) as db:
+        return StateBook(db).watches()
+
+
+def told(folder: Path, *titles: str) -> None:
+    """Pages that were new."""
+    with closing(WatchBook(folder)) as book:
+        for number, title in enumerate(titles, 1):
+            url = f"https://www.example.org/{number}"
+            item = Item(0, number, url, title, "", NOW_S, "feed", "", None, NOW_S + 2)
+            book.note_fresh([Fresh(number, number, NOW_S, "feed", "", NOW_S)], (), (), NOW_S)
+            book.tell([Told(number, item)], (), NOW_S)
+
+
+def test_a_watch_is_added_listed_and_removed(run: Run) -> None:
+    """Its secret is shown; the same name twice, and one that is not there, are refused with what to do."""
+    code, said = run("watch", "add", "all", "--site", "*", "--webhook", "http://127.0.0.1:9/hook")
+    assert code == 0
+    assert "whsec_" in said
+    assert "/new.atom?watch=all" in said
+    assert run("watch", "add", "all", "--site", "*")[0] == 2
+    code, said = run("watch", "list", "--json")
+    (row,) = [row for row in json.loads(said)["watches"] if row["name"] == "all"]
+    assert (row["site"], row["webhook"], row["items"]) == ("*", "http://127.0.0.1:9/hook", 0)
+    assert "nothing was sent yet" in run("watch", "list")[1]
+    code, said = run("watch", "remove", "al")
+    assert (code, 'did you mean "all"?' in said) == (2, True)
+    assert run("watch", "remove", "all")[0] == 0
+
+
+def test_a_test_says_what_came_of_it(run: Run) -> None:
+    """Nobody listens there: the exit code says so, and so does the list afterwards."""
+    run("watch", "add", "all", "--site", "*", "--webhook", "http://127.0.0.1:9/hook")
+    code, said = run("watch", "test", "all")
+    assert (code, "no connection" in said) == (1, True)
+    assert "no connection" in run("watch", "list")[1]
+    run("watch", "add", "feed", "--query", "harbour")
+    assert run("watch", "test", "feed")[0] == 2
+
+
+def test_a_message_that_is_not_taken_is_told_although_others_wait_behind_it(run: Run, tmp_path: Path) -> None:
+    """Its tries, what went wrong, and how many wait: the last one, which nobody tried, says nothing."""
+    run("watch", "add", "all", "--site", "*", "--webhook", "http://127.0.0.1:9/hook")
+    with closing(WatchBook(tmp_path / "data")) as book:
+        (mark,) = [row.mark for row in watches(tmp_path / "data") if row.name == "all"]
+        for number in (1, 2, 3):
+            item = Item(0, number, f"https://www.example.org/{number}", "x", "", NOW_S, "feed", "", None, NOW_S)
+            book.note_fresh([Fresh(number, number, NOW_S, "feed", "", NOW_S)], (), (), NOW_S)
+            book.tell([Told(number, item, (mark,), (mark,))], (), NOW_S)
+        (first,) = book.due(NOW_S + 1, [], 5)
+        book.tried(first.id, 503, "status 503", NOW_S + 1, NOW_S + 31)
+    said = run("watch", "list")[1]
+    assert "tried 1 time: status 503" in said
+    assert "2 messages behind it" in said
+    (row,) = [row for row in json.loads(run("watch", "list", "--json")[1])["watches"] if row["name"] == "all"]
+    assert row["last_message"] == {"error": "status 503", "tries": 1, "behind": 2}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("watch",), "say add, list, remove or test"),
+        (("watch", "add", "x"), "say what to watch"),
+        (("watch", "add", "a b", "--site", "*"), "a watch has a name"),
+        (("watch", "add", "x", "--site", "*", "--webhook", "http://10.0.0.1/"), "serve.webhook_networks"),
+        (("watch", "add", "x", "--site", "*", "--webhook", "http://a.invalid/"), "name does not exist"),
+        (("watch", "add", "x", "--site", "*", "--reader", "ann"), "for a webhook only"),
+        (("new", "--since", "x"), "write the number"),
+        (("new", "--watch", "nobody"), 'no watch "nobody"'),
+        (("new", "-n", "0"), "from 1 to"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_one_line(run: Run, words: tuple[str, ...], why: str) -> None:
+    """With the right way to say it."""
+    if words == ("watch",):
+        said = StringIO()
+        with redirect_stderr(said):
+            assert main(words) == 2
+        assert why in said.getvalue()
+        return
+    code, said_ = run(*words)
+    assert (code, why in said_, len(said_.splitlines())) == (2, True, 1)
+
+
+def test_new_pages_are_shown_once(run: Run, tmp_path: Path) -> None:
+    """The latest without a cursor, what came after one with it; a terminal is shown text and nothing else."""
+    assert "Nothing is new yet" in run("new")[1]
+    told(tmp_path / "data", "First", "Second \x1b[31m")
+    code, said = run("new")
+    assert code == 0
+    assert "First" in said
+    assert "\x1b" not in said
+    answer = json.loads(run("new", "--json", "--since", "1")[1])
+    assert [item["title"] for item in answer["items"]] == ["Second \x1b[31m"]
+    assert json.loads(run("new", "--json", "--since", answer["cursor"])[1])["items"] == []

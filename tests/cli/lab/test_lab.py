@@ -1,0 +1,151 @@
+"""``vedette lab``: what it prints, where it writes, and what it says to wrong input: one line, exit code 2."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.data_folders import write_sample
+from tests.lab.lab_modules import EXPERIMENT, POLICIES, written
+
+from vedette.cli import main
+from vedette.runtime.monitoring.lab_reports import FolderReports
+
+TINY = ("lab", "run", "tiny_verbs:EXPERIMENT", "--world", "made:tiny")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with an experiment in it, and no recorded worlds."""
+    written(tmp_path, "tiny_verbs", EXPERIMENT)
+    written(tmp_path, "verbs_policies", POLICIES)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for name in ("VEDETTE_DATA", "VEDETTE_HISTORIES"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("here")
+def test_rows_as_json_have_policy_world_budget_seed_and_metrics(capsys: pytest.CaptureFixture[str]) -> None:
+    """One object a line and row, and nothing else on standard output; a world that is not here is said on the other."""
+    pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
+    command = [*TINY[:-1], "made:tiny,live:nowhere", "--budget", "2", "--policies", "random", "--seeds", "2", "--json"]
+    assert main(command) == 0
+    told = capsys.readouterr()
+    rows = [json.loads(line) for line in told.out.splitlines()]
+    known = [(row["policy"], row["world"], row["budget"], row["seed"]) for row in rows]
+    assert known == [("random", "made:tiny", 2.0, 1), ("random", "made:tiny", 2.0, 2)]
+    assert all(0 <= row["freshness"] <= 1 for row in rows)
+    assert "live:nowhere is not here" in told.err
+
+
+def test_a_run_says_what_to_do_next_and_doing_it_works(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A table of the policies; the rows lie where the last lines say, and the command of the last writes a report."""
+    pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
+    assert main([*TINY, "--seeds", "2", "--policies", "default,random", "--budget", "4"]) == 0
+    head, *table, first, following = capsys.readouterr().out.splitlines()
+    assert head.split()[:2] == ["policy", "freshness"]
+    assert [line.split()[0] for line in table[:2]] == ["default", "random"]
+    assert (here / first.rpartition(": ")[2]).is_file()
+    assert main(following.partition("vedette ")[2].replace("DIR", "out").split()) == 0
+    written_files = capsys.readouterr().out.split()
+    assert all((here / name).is_file() for name in written_files)
+    assert main(["lab", "report", "--to", "out"]) == 0
+
+
+@pytest.mark.usefixtures("here")
+def test_a_table_names_worlds_and_budgets_where_they_differ_and_stays_away_where_it_is_long(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What is the same on every line is left out; what no screen holds is for a report; quiet runs say nothing."""
+    pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
+    assert main([*TINY, "--seeds", "1", "--policies", "default", "--budget", "2,4"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split()[:3] == ["budget", "policy", "freshness"]
+    assert [line.split()[:2] for line in lines[:2]] == [["2", "default"], ["4", "default"]]
+    many = ",".join(str(number) for number in range(1, 42))
+    assert main([*TINY, "--seeds", "1", "--policies", "default", "--budget", many]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert main([*TINY, "--seeds", "1", "--policies", "default", "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_report_is_put_where_the_console_of_a_data_folder_finds_it(here: Path) -> None:
+    """With ``--data`` alone it is the folder of the settings; what is there is the same as elsewhere."""
+    pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
+    write_sample(here / "mine")
+    (here / "vedette.toml").write_text('[store]\ndata = "mine"\n')
+    assert main([*TINY, "--seeds", "2", "--policies", "default,random", "--out", "run"]) == 0
+    assert main(["lab", "report", "run", "--to", "out", "--data"]) == 0
+    (line,) = FolderReports(here / "mine").listed()
+    assert (line.question, line.problem) == ("What do lots bring?", "")
+    report = FolderReports(here / "mine").report(line.name)
+    assert report is not None
+    assert (bool(report.plots), report.missing) == (True, ())
+    copies = {path.name: path.read_bytes() for path in (here / "mine" / "lab").iterdir()}
+    assert copies == {path.name: path.read_bytes() for path in (here / "out").iterdir()}
+
+
+@pytest.mark.usefixtures("here")
+def test_list_names_experiments_policies_bounds_and_worlds(capsys: pytest.CaptureFixture[str]) -> None:
+    """For people and for programs."""
+    assert main(["lab", "list"]) == 0
+    assert "made:tiny" in capsys.readouterr().out
+    assert main(["lab", "list", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert "made:tiny" in told["worlds"]
+    assert all(each["policies"] and each["about"] for each in told["experiments"].values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["lab", "run"], "NAME"),
+        (["lab", "run", "nothing"], "There are:"),
+        (["lab", "run", "tiny_verbs:NOTHING"], "package.module:Name"),
+        (["lab", "run", "refresh", "--per-host", "--world", "made:tiny"], "discovery-per-host"),
+        (TINY[:3], "say --world; there are: made:tiny"),
+        ([*TINY, "--policies", "randon"], "did you mean random?"),
+        ([*TINY, "--policies", "verbs_policies:Silent"], "reason"),
+        ([*TINY[:-1], "made:tinny"], "did you mean tiny?"),
+        ([*TINY[:-1], "moon:tiny"], "made:NAME"),
+        ([*TINY[:-1], "live:nowhere"], "vedette crawl"),
+        ([*TINY[:-1], "git:nobody/nothing"], "VEDETTE_HISTORIES"),
+        ([*TINY, "--budget", "0"], "above 0"),
+        ([*TINY, "--budget", "-3"], "above 0"),
+        ([*TINY, "--budget", "nan"], "above 0"),
+        ([*TINY, "--budget", "much"], "above 0"),
+        ([*TINY, "--seeds", "0"], "above 0"),
+        ([*TINY, "--seeds", "-1"], "above 0"),
+        ([*TINY, "--seeds", "9999999"], "100000"),
+        ([*TINY, "--jobs", "x"], "above 0"),
+        ([*TINY, "--from", "2023-02-01", "--to", "2023-01-01"], "empty"),
+        ([*TINY, "--from", "tomorrow"], "2023-01-31"),
+        ([*TINY, "--sedes", "3"], "did you mean --seeds?"),
+        ([*TINY, "--out", "."], "something else"),
+        (["lab", "report", "--to", "out"], "lab-runs"),
+        (["lab", "report", "nothing", "--to", "out"], "no finished run"),
+        (["lab", "report"], "--to"),
+        (["lab", "report", "--data", "nowhere"], "nowhere is no data folder"),
+        (["lab", "serve", "made:tiny", "--port", "99999"], "up to 65535"),
+        (["lab", "serve", "made:tiny", "--log", "."], "a folder that is there"),
+        (["lab", "serve", "made:tiny", "--hosts", "nowhere/hosts.txt"], "a folder that is there"),
+        (["lab", "report", "--data"], "vedette-data is no data folder"),
+        (["lab", "import-git", "nowhere", "out"], "is not here"),
+        (["lab", "import-git", ".", "."], "is there already"),
+        (["lab", "import-frontpages", ".", "."], "is there already"),
+        (["lab", "import-frontpages", "nowhere", "out"], "is not here"),
+        (["lab", "import-frontpages", ".", "nowhere/out"], "a folder that is there"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_wrong_input_gets_one_line_that_helps(
+    arguments: Sequence[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, nothing on standard output, and what is allowed, with the nearest where there is one."""
+    assert main(list(arguments)) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    assert said in told.err

@@ -1,0 +1,333 @@
+"""Settings are read strictly, and a mistake is told in one line that says what to write."""
+
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.config import (
+    Config,
+    Rate,
+    Serve,
+    Store,
+    describe,
+    format_duration,
+    format_rate,
+    format_size,
+    load,
+    override,
+    parse,
+    parse_duration,
+    parse_rate,
+    parse_size,
+)
+from vedette.errors import ConfigError
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
+KEYS = [key for key, _, _ in describe()]
+
+
+def complaint(read: Callable[[], object]) -> str:
+    """The message of the ConfigError that is raised, which must be one line."""
+    with pytest.raises(ConfigError) as caught:
+        read()
+    assert str(caught.value).isprintable()
+    return str(caught.value)
+
+
+def test_every_key_is_read_into_its_field() -> None:
+    """Values are in the units that the fields name, and nothing else changes."""
+    text = """
+        [crawl]
+        contact = "crawler@example.org"
+        delay = "1.5min"
+        address_delay = "20ms"
+        budget = "50/s"
+        latency_factor = 3
+        max_page_size = "1.5KiB"
+        timeout = "1h"
+        connect_timeout = "2 s"
+        max_redirects = 0
+        robots_max_age = "24h"
+        order = "inlinks"
+        source_interval = "5min"
+        workers = 4
+        concurrency = 7
+        proxy = "http://proxy.example.org:3128"
+        ca_file = "/etc/roots.pem"
+        [store]
+        data = "/srv/données"
+        keep_days = 7
+        max_size = "20GB"
+        min_free = "0B"
+        [serve]
+        listen = "[::1]:80"
+        access = "proxy"
+        proxy_header = "Remote-User"
+        trusted_proxies = ["10.0.0.0/8", "::1"]
+        embed_origins = ["https://docs.example.org"]
+        name = "Notre maison"
+        rate = "3/s"
+        address = "https://search.example.org"
+    """
+    config = parse(text, "vedette.toml")
+    assert [getattr(config.crawl, each.name) for each in fields(config.crawl)] == [
+        *("crawler@example.org", 90.0, 0.02, Rate(50, 1.0), 3, 1536, 3600.0, 2.0, 0, 86400.0, "inlinks", 300.0, 4, 7),
+        *("http://proxy.example.org:3128", "/etc/roots.pem"),
+    ]
+    assert config.store == Store(Path("/srv/données"), keep_days=7, max_bytes=20_000_000_000, min_free_bytes=0)
+    assert config.serve == Serve(
+        *("[::1]:80", "proxy", "Remote-User", ("10.0.0.0/8", "::1"), ("https://docs.example.org",), "Notre maison"),
+        rate=Rate(3, 1.0),
+        address="https://search.example.org",
+    )
+
+
+def test_without_a_file_or_with_an_empty_one_all_is_default(tmp_path: Path) -> None:
+    """A file changes only what it says."""
+    empty = tmp_path / "vedette.toml"
+    empty.write_bytes(b"\xef\xbb\xbf# with a byte-order mark, as some editors write it\r\n")
+    assert load(None) == load(empty) == parse("[crawl]", "x") == Config()
+
+
+def test_described_defaults_are_the_defaults() -> None:
+    """Writing every default into a file changes nothing, and each section stands there whole."""
+    lines = [f"{key} = {default}" for key, default, _ in describe()]
+    assert parse("\n".join(lines), "defaults") == Config()
+    assert {key.partition(".")[0] for key in KEYS} == {section.name for section in fields(Config)}
+
+
+def test_the_document_has_every_key_with_default_and_meaning() -> None:
+    """The table in the documentation is the declared one, row by row."""
+    rows = [line for line in DOCUMENT.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    assert rows == [f"| `{key}` | `{default}` | {meaning} |" for key, default, meaning in describe()]
+
+
+def test_the_worked_example_and_the_messages_of_the_document_are_true() -> None:
+    """The example loads and differs from the defaults; each message is what its mistake brings."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    example = text.partition("```toml\n")[2].partition("```")[0]
+    messages = text.partition("```text\n")[2].partition("```")[0].splitlines()
+    mistakes = ['[crawl]\ndelai = "3s"', "[crawl]\ndelay = 3", '[crawl]\nrobots_max_age = "48h"']
+    assert parse(example, "example") != Config()
+    assert [complaint(partial(parse, text, "vedette.toml")) for text in mistakes] == messages
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[crawl]\ndelai = "1s"', "unknown key crawl.delai; did you mean crawl.delay?"),
+        ('[crawl]\nmax_pagesize = "1B"', "unknown key crawl.max_pagesize; did you mean crawl.max_page_size?"),
+        ('[store]\ndelay = "1s"', "unknown key store.delay; did you mean crawl.delay?"),
+        ('delay = "1s"', "unknown key delay; did you mean crawl.delay?"),
+        (
+            "[store]\nzzz = 1",
+            "unknown key store.zzz; known are store.data, store.keep_days, store.max_size, store.min_free",
+        ),
+        ("[crawler]", "unknown section [crawler]; did you mean [crawl]?"),
+        ("[zzz]", "unknown section [zzz]; known are [crawl], [refresh], [store], [serve]"),
+        ('crawl = "fast"', 'crawl = "fast": write a section, [crawl], with its keys below'),
+        ("[[crawl]]", "crawl = …: write a section, [crawl], with its keys below"),
+    ],
+)
+def test_an_unknown_name_brings_the_nearest_known_one(text: str, message: str) -> None:
+    """Misspelt and misplaced keys are errors that name the right one, or else all that are known."""
+    assert complaint(lambda: parse(text, "my.toml")) == f"my.toml: {message}"
+
+
+@pytest.mark.parametrize(
+    ("setting", "advice"),
+    [
+        ("delay = 3", 'crawl.delay = 3: write a duration with its unit, such as "3s"'),
+        ('delay = "3"', 'crawl.delay = "3": write a duration with its unit, such as "3s"'),
+        ("delay = 1.5", 'crawl.delay = 1.5: write a duration with its unit, such as "1.5s"'),
+        ('delay = "3 parsecs"', "(ms, s, min, h, d)"),
+        ('delay = "3 S"', "(ms, s, min, h, d)"),
+        ('delay = "1e9s"', "write a duration"),
+        ('delay = "nan s"', "write a duration"),
+        ('delay = "٣s"', "write a duration"),
+        ("delay = inf", "crawl.delay = inf: write a duration"),
+        ("delay = true", "crawl.delay = true: write a duration"),
+        ("delay = 2026-01-01", "write a duration"),
+        ("delay = {}", "write a duration"),
+        (f"delay = 0x{'f' * 9000}", "write a duration"),
+        (f'delay = "{"9" * 400}d"', "write a duration"),
+        ('delay = "-1s"', "write a value from 0s to"),
+        ('timeout = "0s"', "write a value from 1ms to 1h"),
+        ('connect_timeout = "0ms"', "write a value from 1ms to 1h"),
+        ('robots_max_age = "24.1h"', "write a value from 1min to 1d"),
+        ("max_page_size = 10", 'crawl.max_page_size = 10: write a size with its unit, such as "10B"'),
+        ('max_page_size = "10 MiBs"', "(B, kB, KiB, MB, MiB, GB, GiB)"),
+        ('max_page_size = "10mb"', "(B, kB, KiB, MB, MiB, GB, GiB)"),
+        ('max_page_size = "0B"', "write a value from 1B to 1GiB"),
+        ('max_page_size = "1.5B"', "write a whole number of bytes"),
+        ("concurrency = 0", "write a value from 1 to 10000"),
+        ("concurrency = 1.0", "write a whole number from 1 to 10000"),
+        ("concurrency = true", "write a whole number"),
+        ('concurrency = "8"', "write a whole number"),
+        ("max_redirects = -1", "write a value from 0 to 20"),
+    ],
+)
+def test_a_wrong_value_brings_what_to_write(setting: str, advice: str) -> None:
+    """Wrong types, missing units and values out of range are told with key, value and the way to write it."""
+    assert advice in complaint(lambda: parse(f"[crawl]\n{setting}", "vedette.toml"))
+
+
+@pytest.mark.parametrize(
+    "contact",
+    [
+        "me",
+        "@example.org",
+        "me@",
+        "a@b@c",
+        "ftp://example.org/",
+        "http://",
+        "a b@example.org",
+        "a@b)",
+        "a@b\\r\\nX: y",
+        "ü@b",
+    ],
+)
+def test_a_contact_that_reaches_nobody_or_breaks_a_header_is_refused(contact: str) -> None:
+    """It is an address or a URL in plain ASCII, without spaces, line ends or parentheses."""
+    advice = "write an e-mail address or an http(s) URL"
+    assert advice in complaint(lambda: parse(f'[crawl]\ncontact = "{contact}"', "vedette.toml"))
+
+
+@pytest.mark.parametrize("contact", ["", "crawler@example.org", "https://example.org/bot?a=b", "http://localhost:8080"])
+def test_a_contact_is_an_address_or_a_url(contact: str) -> None:
+    """Both kinds are kept as written; an empty one means that there is none."""
+    assert parse(f'[crawl]\ncontact = "{contact}"', "vedette.toml").crawl.contact == contact
+
+
+@pytest.mark.parametrize("data", ["", "a\\u0000b", "a\\nb"])
+def test_a_data_folder_has_a_path(data: str) -> None:
+    """A path that cannot be opened or shown is refused before anything is written."""
+    assert "path of a folder" in complaint(lambda: parse(f'[store]\ndata = "{data}"', "vedette.toml"))
+
+
+@pytest.mark.parametrize(
+    ("setting", "advice"),
+    [
+        ('listen = "8080"', "write HOST:PORT"),
+        ("listen = 8080", "write HOST:PORT"),
+        ('access = "public"', 'write one of "open", "token", "proxy"'),
+        ('proxy_header = "X User"', "write the name of a header"),
+        ('trusted_proxies = "127.0.0.1"', "write a list of IP addresses"),
+        ('trusted_proxies = ["localhost"]', "write a list of IP addresses"),
+        ('trusted_proxies = ["10.0.0.1/8"]', "write a list of IP addresses"),
+        ("trusted_proxies = [1]", "write a list of IP addresses"),
+        ('embed_origins = ["docs.example.org"]', "write a list of origins"),
+        ('embed_origins = ["https://docs.example.org/"]', "write a list of origins"),
+        ('name = "two\\nlines"', "write a short name"),
+        ("rate = 120", 'such as "120/min"'),
+        ("rate = []", 'such as "120/min"'),
+        ("rate = false", 'such as "120/min"'),
+        ('rate = "-1/s"', 'such as "120/min"'),
+        ('rate = "1/ms"', 'such as "120/min"'),
+        ('address = "https://example.org/search/"', "without a path"),
+    ],
+)
+def test_who_is_served_is_told_as_strictly(setting: str, advice: str) -> None:
+    """A list is a list, an origin has no path, an address is a number: whatever else is refused."""
+    assert advice in complaint(lambda: parse(f"[serve]\n{setting}", "vedette.toml"))
+
+
+def test_lists_and_rates_can_be_typed() -> None:
+    """On a command line a list has commas between its texts, and an empty text is an empty list."""
+    typed = override(Config(), {"serve.trusted_proxies": "10.0.0.1, ::1", "serve.rate": "0"}).serve
+    assert (typed.trusted_proxies, typed.rate.requests) == (("10.0.0.1", "::1"), 0)
+    assert override(Config(), {"serve.trusted_proxies": ""}).serve.trusted_proxies == ()
+
+
+@given(st.integers(1, 10**9 - 1), st.sampled_from(["s", "min", "h", "d"]))
+def test_a_rate_is_read_back_as_written(requests: int, unit: str) -> None:
+    """Writing loses nothing."""
+    assert format_rate(parse_rate(f"{requests}/{unit}")) == f"{requests}/{unit}"
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("\n\n[crawl", "line 3 is not TOML: "),
+        ('[crawl]\ncontact = "', "line 2 is not TOML: "),
+        ('[crawl]\ndelay = "1s"\ndelay = "1s"', "line 3 is not TOML: "),
+        ("a = " + "[" * 100_000, "is not TOML: nested too deeply"),
+        ("a = " + "9" * 10_000, "is not TOML: it holds a number"),
+    ],
+)
+def test_what_is_not_toml_is_told_with_its_line(text: str, start: str) -> None:
+    """The line number is that of the mistake, and hostile nesting is a mistake like any other."""
+    assert complaint(lambda: parse(text, "vedette.toml")).startswith(f"vedette.toml: {start}")
+
+
+def test_files_that_cannot_be_read_are_told_by_name(tmp_path: Path) -> None:
+    """Missing, no file, and no text: each message begins with the path and says what to do."""
+    latin = tmp_path / "latin.toml"
+    latin.write_bytes(b"# \xe9")
+    expected = {tmp_path / "none.toml": "no such file; create it", tmp_path: "cannot be read", latin: "save it as such"}
+    for path, advice in expected.items():
+        message = complaint(partial(load, path))
+        assert message.startswith(f"{path}: ")
+        assert advice in message
+
+
+def test_options_override_with_the_same_checks() -> None:
+    """Typed options are read like the file's values, except that a count comes as text."""
+    config = override(parse('[crawl]\ndelay = "5s"', "x"), {"crawl.concurrency": "8", "crawl.timeout": "2s"})
+    assert (config.crawl.delay_s, config.crawl.concurrency, config.crawl.timeout_s) == (5, 8, 2)
+    assert complaint(lambda: override(config, {"crawl.delay": "3"})).startswith('crawl.delay = "3": write a duration')
+    assert "did you mean crawl.delay?" in complaint(lambda: override(config, {"crawl.delai": "3s"}))
+    assert "write a value from 1" in complaint(lambda: override(config, {"crawl.concurrency": "0"}))
+    assert "write a whole number" in complaint(lambda: override(config, {"crawl.concurrency": "many"}))
+
+
+def test_units_mean_what_standards_say() -> None:
+    """Prefixes of 1 000 and of 1 024 differ (IEC 80000-13); 1.1 days are 95 040 seconds, to the last bit."""
+    assert [parse_size(f"1{unit}") for unit in ("kB", "KiB", "MB", "MiB", "GB", "GiB")] == [
+        *(1000, 1024, 1000**2, 1024**2, 1000**3, 1024**3)
+    ]
+    assert [parse_duration(text) for text in ("1.1d", "1h", "1min", "1s", "1ms")] == [95040, 3600, 60, 1, 0.001]
+
+
+@given(st.floats(0.001, 1e9) | st.integers(0, 10**9).map(float))
+def test_a_duration_is_read_back_as_written(seconds: float) -> None:
+    """Writing loses nothing."""
+    assert parse_duration(format_duration(seconds)) == seconds
+
+
+@given(st.integers(0, 10**15) | st.integers(0, 900).map(lambda count: count << 30))
+def test_a_size_is_read_back_as_written(size: int) -> None:
+    """Writing loses nothing."""
+    assert parse_size(format_size(size)) == size
+
+
+TOML_WORDS = st.sampled_from(
+    [*KEYS, "[crawl]", "[store]", "[[", "]", "=", '"', "'", "\n", ".", "1", "1s", "s", "{", "}", ","]
+)
+
+
+@given(st.text() | st.lists(TOML_WORDS | st.text(max_size=3), max_size=15).map("".join))
+def test_any_text_loads_or_is_a_config_error(text: str) -> None:
+    """No text brings another exception."""
+    try:
+        result = parse(text, "vedette.toml")
+    except ConfigError as error:
+        shown = str(error)
+    else:
+        shown = repr(result)
+    assert "\n" not in shown
+
+
+@given(st.sampled_from(KEYS), st.text())
+def test_any_typed_option_is_taken_or_is_a_config_error(key: str, value: str) -> None:
+    """The same for options."""
+    try:
+        message = f"{key} = {override(Config(), {key: value})}"
+    except ConfigError as error:
+        message = str(error)
+    assert message.startswith(f"{key} = ")

@@ -1,0 +1,241 @@
+"""Sitemaps as the web writes them: by the book, nearly by the book, broken, packed, and meant to harm."""
+
+import gzip
+from datetime import UTC, datetime
+
+import pytest
+
+from vedette.discover.formats.sitemaps import MOST_ENTRIES, Entry, Sitemap, is_sitemap, read_sitemap
+
+HOME = "https://shop.example/sitemap.xml"
+SCHEMA = "http://www.sitemaps.org/schemas/sitemap/0.9"
+BY_THE_BOOK = f"""<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="{SCHEMA}">
+  <url>
+    <loc>https://shop.example/lamps?kind=desk&amp;page=2</loc>
+    <lastmod>2024-02-29T23:30:00+01:00</lastmod>
+    <changefreq>Weekly</changefreq>
+    <priority>0.8</priority>
+  </url>
+  <url><loc>https://shop.example/chairs</loc></url>
+</urlset>"""
+LAMPS = Entry(
+    loc="https://shop.example/lamps?kind=desk&page=2",
+    lastmod_s=datetime(2024, 2, 29, 22, 30, tzinfo=UTC).timestamp(),
+    changefreq="weekly",
+    priority=0.8,
+)
+CHAIRS = Entry("https://shop.example/chairs")
+
+
+def locs(body: bytes | str, url: str = HOME) -> list[str]:
+    """The locations that a sitemap names."""
+    raw = body.encode() if isinstance(body, str) else body
+    return [entry.loc for entry in read_sitemap(raw, url).entries]
+
+
+def test_the_four_fields_of_the_protocol() -> None:
+    """Location, date, frequency and priority are read, entities replaced, and missing ones left open."""
+    assert read_sitemap(BY_THE_BOOK.encode(), HOME) == Sitemap(entries=(LAMPS, CHAIRS))
+
+
+def test_an_index_names_other_sitemaps() -> None:
+    """The sitemaps of an index are children, not pages."""
+    body = f"""<sitemapindex xmlns="{SCHEMA}">
+      <sitemap><loc>https://shop.example/one.xml.gz</loc><lastmod>2024-01-01</lastmod></sitemap>
+      <sitemap><loc>/two.xml</loc></sitemap></sitemapindex>"""
+    expected = ("https://shop.example/one.xml.gz", "https://shop.example/two.xml")
+    assert read_sitemap(body.encode(), HOME) == Sitemap(children=expected)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        BY_THE_BOOK.replace(SCHEMA, "http://www.google.com/schemas/sitemap/0.84"),
+        BY_THE_BOOK.replace(f' xmlns="{SCHEMA}"', ""),
+        BY_THE_BOOK.replace(SCHEMA, "http://shop.example/our-own"),
+        BY_THE_BOOK.replace("<", "<s:").replace("<s:/", "</s:").replace("<s:?", "<?"),
+        BY_THE_BOOK.replace("url>", "URL>").replace("loc>", "Loc>"),
+        BY_THE_BOOK.replace("&amp;", "&"),
+        BY_THE_BOOK.replace("&amp;", "&#38;"),
+        BY_THE_BOOK.replace("&amp;page=2", "<![CDATA[&page=2]]>"),
+        BY_THE_BOOK.replace("<loc>", "<loc>\n\t").replace("</loc>", "\u00a0\n</loc>"),
+        BY_THE_BOOK.replace("<loc>", "<!-- a <loc>comment</loc> --><loc>"),
+        "\n\n \ufeff" + BY_THE_BOOK,
+        BY_THE_BOOK + "<p>trailing advertisement",
+        BY_THE_BOOK.replace("</url>", ""),
+        BY_THE_BOOK.replace("</loc>", ""),
+    ],
+    ids=[
+        "old namespace",
+        "no namespace",
+        "wrong namespace",
+        "undeclared prefix",
+        "other case",
+        "bare ampersand",
+        "numeric entity",
+        "CDATA",
+        "white space",
+        "comment",
+        "late byte-order mark",
+        "trailing markup",
+        "unclosed records",
+        "unclosed locations",
+    ],
+)
+def test_what_is_nearly_by_the_book_reads_the_same(changed: str) -> None:
+    """Whatever template engines get wrong, the pages and their fields are the same."""
+    assert read_sitemap(changed.encode(), HOME).entries == (LAMPS, CHAIRS)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_unicode_is_recognised_by_its_first_bytes(encoding: str) -> None:
+    """A byte-order mark, or the pattern of a first angle bracket, outweighs what the declaration says."""
+    assert read_sitemap(BY_THE_BOOK.encode(encoding), HOME).entries == (LAMPS, CHAIRS)
+
+
+@pytest.mark.parametrize("encoding", ["iso-8859-1", "windows-1251", "shift_jis", "gb2312", "koi8-r", "iso-8859-7"])
+@pytest.mark.parametrize("place", ["declaration", "header"])
+def test_other_encodings_are_declared(encoding: str, place: str) -> None:
+    """The encoding that the file or else the header names is the one that is used."""
+    sample = "é" if encoding == "iso-8859-1" else "λ" if encoding in {"iso-8859-7", "gb2312"} else "я"
+    declaration = f'<?xml version="1.0" encoding="{encoding}"?>' if place == "declaration" else ""
+    header = f"text/xml; charset={encoding}" if place == "header" else "text/xml"
+    body = f"{declaration}<urlset><url><loc>/{sample}</loc></url></urlset>".encode(encoding)
+    plain = f"<urlset><url><loc>/{sample}</loc></url></urlset>"
+    assert [entry.loc for entry in read_sitemap(body, HOME, header).entries] == locs(plain)
+
+
+@pytest.mark.parametrize("label", ["punycode", "unicode_escape", "klingon-8", "zlib", "undefined"])
+def test_an_odd_encoding_falls_back_to_utf_8(label: str) -> None:
+    """Names of codecs that no web page is written in are not looked up."""
+    assert locs(f'<?xml version="1.0" encoding="{label}"?><urlset><url><loc>/\\x41') == []
+    assert locs(f'<?xml version="1.0" encoding="{label}"?><urlset><url><loc>/é</loc>') == locs(
+        "<urlset><url><loc>/é</loc>"
+    )
+
+
+def test_extensions_do_not_add_locations() -> None:
+    """The location of an image or a video is not a page, with a prefix or without; other languages are no fields."""
+    body = f"""<urlset xmlns="{SCHEMA}" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"><url>
+      <image:image><image:loc>https://shop.example/a.png</image:loc></image:image>
+      <video><loc>https://shop.example/b.mp4</loc><video><loc>/c</loc></video><priority>1</priority></video>
+      <xhtml:link rel="alternate" hreflang="de" href="https://shop.example/de"/>
+      <loc>https://shop.example/a</loc><news:priority>0.1</news:priority></url></urlset>"""
+    assert read_sitemap(body.encode(), HOME).entries == (Entry("https://shop.example/a"),)
+
+
+def test_lines_of_text_are_a_sitemap_too() -> None:
+    """One URL a line, with any line ends; lines that are no absolute URL are left out."""
+    body = (
+        "\ufeffhttps://shop.example/a\r\n\r\n  HTTPS://shop.example/b\t\nsee http://x.example\n/c\nftp://x.example/d\n"
+    )
+    assert locs(body) == ["https://shop.example/a", "https://shop.example/b"]
+
+
+def test_packed_files_are_unpacked_as_content() -> None:
+    """A .gz body is unpacked whatever the headers say: once, twice, in several members, as XML or as text."""
+    raw = BY_THE_BOOK.encode()
+    chained = gzip.compress(raw[:90]) + gzip.compress(raw[90:])
+    for body in (gzip.compress(raw), gzip.compress(gzip.compress(raw)), chained):
+        assert read_sitemap(body, HOME, "text/html").entries == (LAMPS, CHAIRS)
+        assert is_sitemap(body, "text/html")
+    assert locs(gzip.compress(b"https://shop.example/a\n")) == ["https://shop.example/a"]
+
+
+def test_a_broken_package_keeps_what_was_unpacked() -> None:
+    """A file that was cut off, or has nonsense behind it, still names the pages in its first part."""
+    raw = b"<urlset>" + b"".join(b"<url><loc>/%d</loc></url>" % (number**7) for number in range(20_000))
+    whole, packed = locs(raw), gzip.compress(raw)
+    half = locs(packed[: len(packed) // 2])
+    assert half == whole[: len(half)]
+    assert len(half) > 1_000
+    assert locs(packed + b"nonsense") == whole
+
+
+def test_a_cut_off_file_keeps_whole_locations_only() -> None:
+    """The last location of a cut-off file would lead elsewhere, so it is dropped; those before it stay."""
+    assert locs("<urlset><url><loc>/a</loc></url><url><loc>/bea") == ["https://shop.example/a"]
+    assert locs("<urlset><url><loc>/a</loc><lastmod>2024") == ["https://shop.example/a"]
+
+
+def test_no_entity_is_declared_expanded_or_loaded() -> None:
+    """Document types are skipped: nothing multiplies, nothing is read from elsewhere, the page behind stays."""
+    body = """<?xml version="1.0"?><!DOCTYPE urlset [ <!ENTITY a "ha"> <!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">
+      <!ENTITY outside SYSTEM "file:///etc/hostname"> %outside; ]>
+      <urlset><url><loc>/&b;</loc></url><url><loc>/&outside;</loc></url><url><loc>/c</loc></url></urlset>"""
+    assert locs(body) == [f"https://shop.example/{name}" for name in ("&b;", "&outside;", "c")]
+
+
+def test_a_name_that_looks_like_an_entity_stays_a_parameter() -> None:
+    """Without its semicolon an entity is none, so a bare ampersand in a query keeps the parameter behind it."""
+    assert locs("<urlset><url><loc>/a?b=1&copy=2&lt=3</loc></url></urlset>") == [
+        "https://shop.example/a?b=1&copy=2&lt=3"
+    ]
+
+
+@pytest.mark.parametrize("value", ["2", "-0.1", "nan", "inf", "high", "", "0,5", "1" * 400])
+def test_a_priority_outside_the_protocol_is_none(value: str) -> None:
+    """Only a number from 0 to 1 is a priority."""
+    body = f"<urlset><url><loc>/a</loc><priority>{value}</priority></url></urlset>"
+    assert read_sitemap(body.encode(), HOME).entries[0].priority is None
+
+
+def test_hints_that_cannot_be_read_are_left_open() -> None:
+    """An unknown frequency and an impossible date do not cost the page."""
+    body = b"<urlset><url><loc>/a</loc><lastmod>2024-02-30</lastmod><changefreq>sometimes</changefreq></url></urlset>"
+    assert read_sitemap(body, HOME).entries == (Entry("https://shop.example/a"),)
+
+
+def test_locations_that_lead_nowhere_are_left_out() -> None:
+    """Empty, too long and other than http(s): no page."""
+    odd = ["", " ", "mailto:a@b.example", "javascript:void(0)", "http://[", "/" + "a" * 100_000]
+    body = "".join(f"<url><loc>{loc}</loc></url>" for loc in odd)
+    assert locs(f"<urlset>{body}<url><loc>/good</loc></url></urlset>") == ["https://shop.example/good"]
+
+
+def test_a_record_may_hold_two_locations_or_its_url_bare() -> None:
+    """Generators that forget to close records, or leave the element for the location out, are understood."""
+    assert locs("<urlset><url><loc>/a</loc><loc>/b</loc></url></urlset>") == [
+        "https://shop.example/a",
+        "https://shop.example/b",
+    ]
+    body = (
+        b"<sitemapindex><sitemap>\nhttps://shop.example/a.xml?b&amp;c\n</sitemap><sitemap>none</sitemap></sitemapindex>"
+    )
+    assert read_sitemap(body, HOME).children == ("https://shop.example/a.xml?b&c",)
+
+
+def test_at_most_as_many_entries_as_the_protocol_allows() -> None:
+    """More pages than the protocol allows for one file are cut off, in XML, in text and within one record."""
+    many = MOST_ENTRIES + 10
+    assert len(locs(b"<urlset>" + b"<url><loc>/a</loc></url>" * many)) == MOST_ENTRIES
+    assert len(locs(b"https://shop.example/a\n" * many)) == MOST_ENTRIES
+    assert len(locs(b"<urlset>" + (b"<url>" + b"<loc>/a</loc>" * 50 + b"</url>") * 2_000)) == MOST_ENTRIES
+
+
+def test_a_bomb_is_unpacked_to_a_limit() -> None:
+    """A small body that would unpack to gigabytes costs no more than the limit, and what comes first is read."""
+    head = b"<urlset><url><loc>/a</loc></url>"
+    bomb = gzip.compress(head + b" " * 2**20, 9) + gzip.compress(b" " * 2**20, 9) * 300
+    assert len(bomb) < 2**20
+    assert locs(bomb) == ["https://shop.example/a"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<html><body><url><loc>/a</loc></url></body></html>", b"Not found", b"\x1f\x8b", b"{}", b"<", b"\x00" * 50],
+)
+def test_other_bodies_are_no_sitemaps(body: bytes) -> None:
+    """A page that says sorry with status 200 names nothing."""
+    assert not is_sitemap(body, "application/xml")
+    assert read_sitemap(body, HOME, "application/xml") == Sitemap()
+
+
+def test_a_sitemap_is_known_by_its_content() -> None:
+    """The type that a server declares counts for nothing, the first element or the first lines for everything."""
+    assert is_sitemap(BY_THE_BOOK.encode(), "text/html")
+    assert is_sitemap(b"<!-- made -->\n<sitemapindex>", "text/plain")
+    assert is_sitemap(b"https://shop.example/a\nhttps://shop.example/b\n", "text/html")
+    assert not is_sitemap(b"https://shop.example/a\nis where to look\n", "text/plain")
+    assert not is_sitemap(b"<rss><channel>", "application/xml")

@@ -1,0 +1,110 @@
+"""Rules about copies: where they lead, that they stop there, and that they touch nothing else."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.discover.urls.duplicate_rules import CHECKED, Learned, Rule, Subject, parted
+
+A, B = "a.example", "www.a.example"
+EVERY = (
+    Subject("origin", A, "http", f"http://{B}"),
+    Subject("origin", B, "http", f"https://{B}"),
+    Subject("parameter", B, "*", "ref"),
+    Subject("parameter", B, "/list/", "page"),
+    Subject("query", B, "/print/", ""),
+    Subject("index", B, "*", "index.html"),
+    Subject("slash", B, "*", "drop"),
+)
+SIGNS = ("/", "/", "/", "?", "&", "=", ".", "..", "%2F", "é", "\ud800", "#", "@", ":81")
+PIECES = st.lists(st.sampled_from([*SIGNS, "list", "print", "ref", "page", "index.html", "x"]), max_size=12)
+URLS = st.builds(
+    lambda scheme, host, rest: f"{scheme}://{host}/{''.join(rest)}",
+    st.sampled_from(["http", "https"]),
+    st.sampled_from([A, B, "other.example"]),
+    PIECES,
+)
+SUBJECTS = st.lists(st.sampled_from([*EVERY, Subject("slash", B, "*", "add")]), unique=True)
+
+
+def learned(*subjects: Subject) -> Learned:
+    """Rules about these subjects."""
+    return Learned(tuple(Rule(subject, 7, 7) for subject in subjects))
+
+
+def test_each_kind_of_rule_rewrites_its_respect() -> None:
+    """One URL for each kind, and all kinds at once."""
+    rules = learned(*EVERY)
+    for url, target in {
+        f"https://{B}/x?b=1&ref=2&a=3": f"https://{B}/x?b=1&a=3",
+        f"https://{B}/list/hats?page=2": f"https://{B}/list/hats",
+        f"https://{B}/shop/hats?page=2": f"https://{B}/shop/hats?page=2",
+        f"https://{B}/print/9?a&b": f"https://{B}/print/9",
+        f"https://{B}/x/index.html": f"https://{B}/x",
+        f"https://{B}/x/": f"https://{B}/x",
+        f"http://{A}/list/index.html?page=7&size=9&ref=b": f"https://{B}/list?size=9",
+        f"https://{B}/": f"https://{B}/",
+    }.items():
+        assert rules.covering(url)[0] == target
+
+
+def test_the_reason_is_told() -> None:
+    """A person reads what is rewritten, where, and on what evidence."""
+    rule = Rule(Subject("parameter", A, "/list/", "page"), 13, 14)
+    assert str(rule) == "page= is dropped below /list/ on a.example: 13 of 14 pairs were copies"
+
+
+@given(SUBJECTS, URLS)
+def test_applying_twice_is_applying_once(subjects: list[Subject], url: str) -> None:
+    """Whatever rules come together."""
+    rules = learned(*subjects)
+    once = rules.apply(url)[0]
+    assert rules.apply(once)[0] == once
+
+
+@given(SUBJECTS, URLS)
+def test_only_covered_urls_change_and_stay_among_known_hosts(subjects: list[Subject], url: str) -> None:
+    """A URL without a rule comes back as it was, and no rule leads to a host that it does not name."""
+    rules = learned(*subjects)
+    target, rule = rules.apply(url)
+    if rule is None:
+        assert target == url
+    else:
+        parts = parted(target)
+        assert parts is not None
+        assert parts.host in {A, B}
+    assert learned().apply(url) == (url, None)
+    assert learned(Subject("parameter", "c.example", "*", "ref")).apply(url) == (url, None)
+
+
+@given(st.text(st.characters(codec=None, categories=None)))
+def test_any_text_is_answered(text: str) -> None:
+    """No host, odd bytes, or no URL at all."""
+    rules = learned(*EVERY)
+    for url in (text, f"http://{B}/{text}", f"http://{text}/", f"https://{B}{text}"):
+        target, rule = rules.apply(url)
+        assert rule is not None or target == url
+
+
+def test_a_very_long_url_is_left_alone() -> None:
+    """A megabyte is nobody's address."""
+    rules = learned(*EVERY)
+    for tail in ("x" * 1_000_000, "?" + "ref=1&" * 200_000, "index.html/" * 90_000):
+        url = f"https://{B}/{tail}"
+        assert rules.apply(url) == (url, None)
+
+
+def test_some_covered_urls_are_fetched_as_a_check() -> None:
+    """About one in so many comes back as it was, together with the rule that it checks, and always the same ones."""
+    rules = learned(*EVERY)
+    urls = [f"https://{B}/x/{number}?ref=home" for number in range(100 * CHECKED)]
+    checks = [url for url in urls if rules.apply(url)[0] == url]
+    assert 60 < len(checks) < 150
+    assert all(rules.apply(url)[1] for url in urls)
+    assert checks == [url for url in urls if rules.apply(url)[0] == url]
+
+
+@given(SUBJECTS)
+def test_rules_survive_being_written(subjects: list[Subject]) -> None:
+    """What a worker reads is what the keeper wrote."""
+    rules = learned(*subjects)
+    assert Learned.from_json(rules.to_json()) == rules

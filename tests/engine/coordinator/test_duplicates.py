@@ -1,0 +1,149 @@
+"""Copies while a crawl goes on: grouped, one stands for all, and spellings that bring nothing new are learned."""
+
+from tests.engine.memory_web import Drive, MemoryWeb, rules_for
+from tests.engine.texts import text_of, text_page
+
+from vedette.adapters.crawl_store.minhash_bands import BandTable
+from vedette.engine.coordinator.duplicates import Copies
+from vedette.model import Site
+
+A = "https://a.test"
+ITEMS = 40
+
+
+def crawled(web: MemoryWeb, *sites: Site | str) -> Drive:
+    """The crawl of these sites, to its end."""
+    return Drive(web, rules_for(*(sites or (f"{A}/",)))).begin().run()
+
+
+def chosen(drive: Drive, url: str) -> tuple[str, str, int]:
+    """Who stands for the group of a page, why, and how many are in it."""
+    sql = (
+        "SELECT canonical.url, why, members FROM copies JOIN content ON content.grp = copies.grp "
+        "JOIN url ON url.id = content.id JOIN url AS canonical ON canonical.id = copies.canonical WHERE url.url = ?"
+    )
+    (row,) = drive.db.execute(sql, (url,)).fetchall()
+    return row  # type: ignore[no-any-return]  # what SQLite has is only known when it runs
+
+
+def spelled_shop() -> MemoryWeb:
+    """Items that lead to the next two, each time with a parameter of no consequence."""
+    web = MemoryWeb({f"{A}/": text_page(text_of("home", 50), *(f"/item/{n}?from=home" for n in range(3)))})
+    for number in range(ITEMS):
+        links = [f"/item/{(number + step) % ITEMS}?from={number}" for step in (1, 2)]
+        for source in ("home", *map(str, range(ITEMS))):
+            web.replies[f"{A}/item/{number}?from={source}"] = text_page(text_of(number, 200), *links)
+        web.replies[f"{A}/item/{number}"] = text_page(text_of(number, 200), *links)
+    return web
+
+
+def items_asked(drive: Drive) -> list[str]:
+    """The items that were asked for, in order, each as often as it was."""
+    return [url.partition("?")[0] for url in drive.asked_urls() if "/item/" in url]
+
+
+def test_copies_are_one_group_and_the_choice_is_explained() -> None:
+    """Three URLs with one text: the one that the others name stands for them, and the book says why."""
+    text = text_of("same", 200)
+    web = MemoryWeb({f"{A}/": text_page(text_of("home", 90), "/copy/1", "/original", "/copy/2")})
+    web.replies |= {
+        f"{A}{path}": text_page(text, canonical="/original") for path in ("/copy/1", "/original", "/copy/2")
+    }
+    drive = crawled(web)
+    for path in ("/copy/1", "/original", "/copy/2"):
+        canonical, why, members = chosen(drive, A + path)
+        assert (canonical, members) == (f"{A}/original", 3)
+        assert "canonical" in why
+
+
+def test_a_page_that_is_almost_the_same_is_a_copy_and_another_one_is_not() -> None:
+    """A word exchanged makes no new page; another text does."""
+    words = text_of("long", 300).split()
+    words[100] = "exchanged"
+    web = MemoryWeb({f"{A}/": text_page(text_of("home", 90), "/one", "/two", "/three")})
+    web.replies |= {f"{A}/one": text_page(text_of("long", 300)), f"{A}/two": text_page(" ".join(words))}
+    web.replies[f"{A}/three"] = text_page(text_of("other", 300))
+    drive = crawled(web)
+    groups = dict(drive.db.execute("SELECT url, grp FROM content JOIN url ON url.id = content.id").fetchall())
+    assert groups[f"{A}/one"] == groups[f"{A}/two"] != groups[f"{A}/three"]
+
+
+def test_copies_in_one_report_find_each_other() -> None:
+    """Pages that the keeper hears of at the same moment are compared with one another, too."""
+    web = MemoryWeb({f"{A}/": text_page(text_of("home", 300), *(f"/{name}" for name in "abcdef"))})
+    web.replies |= {f"{A}/{name}": text_page(text_of("same", 300)) for name in "abcdef"}
+    drive = crawled(web, Site(f"{A}/", overrule=("trap",), delay_s=0.001))
+    assert chosen(drive, f"{A}/f")[2] == len("abcdef")
+
+
+def test_a_parameter_that_makes_copies_is_learned() -> None:
+    """After some pairs its spellings are no longer asked for, every item still is, and a reason is noted."""
+    drive = crawled(spelled_shop())
+    asked = items_asked(drive)
+    assert set(asked) == {f"{A}/item/{number}" for number in range(ITEMS)}
+    assert len(asked) < 1.5 * ITEMS
+    assert "from= is dropped" in " ".join(drive.given_up().values())
+
+
+def test_an_operator_who_knows_better_gets_every_spelling() -> None:
+    """With copies and traps overruled nothing is spared."""
+    drive = crawled(spelled_shop(), Site(f"{A}/", overrule=("copy", "trap")))
+    assert len(items_asked(drive)) > 1.9 * ITEMS
+    assert drive.given_up() == {}
+
+
+def test_a_mirror_is_learned() -> None:
+    """A second host of the same domain with the same pages is asked for a few of them, and then no more.
+
+    Traps are overruled here: on their own they would have held the mirror back before anything was learned.
+    """
+    first, second = "https://www.shop.test", "https://mirror.shop.test"
+    web = MemoryWeb({f"{host}/": text_page(text_of("home", 300), "/item/0") for host in (first, second)})
+    for number in range(ITEMS):
+        links = [f"{host}/item/{number + 1}" for host in (first, second)]
+        web.replies |= {f"{host}/item/{number}": text_page(text_of(number, 200), *links) for host in (first, second)}
+    drive = crawled(web, *(Site(f"{host}/", overrule=("trap",)) for host in (first, second)))
+    asked = [url for url in drive.asked_urls() if "/item/" in url]
+    assert {url.rpartition("/")[2] for url in asked} >= {str(number) for number in range(ITEMS)}
+    assert len(asked) < 1.5 * ITEMS
+    assert [rule.subject.kind for rule in drive.keeper.copies.learned.rules] == ["origin"]
+
+
+def test_a_check_that_disagrees_brings_a_rule_down() -> None:
+    """When the parameter begins to matter, fetches of covered URLs say so, and the rule is no longer applied."""
+    web = spelled_shop()
+    drive = crawled(web)
+    assert drive.keeper.copies.learned.apply(f"{A}/item/7?from=x")[1] is not None
+    later = [f"{A}/item/{number}?from=later" for number in range(0, ITEMS, 4)]
+    web.replies |= {url: text_page(text_of(url, 200)) for url in later}
+    drive.keeper.wish(later, drive.now_s)
+    drive.run()
+    assert set(later) <= set(drive.asked_urls())
+    assert drive.keeper.copies.learned.apply(f"{A}/item/7?from=x") == (f"{A}/item/7?from=x", None)
+    assert drive.keeper.copies.has_news
+
+
+def test_what_was_learned_goes_on_after_a_restart() -> None:
+    """Lessons are kept as text: a keeper that takes them up applies the same rules."""
+    before = crawled(spelled_shop())
+    after = Copies(
+        BandTable(None, before.urls.secret), before.book, before.urls, before.keeper.copies.lessons.to_json()
+    )
+    assert after.learned.apply(f"{A}/item/7?from=x")[0] == f"{A}/item/7"
+
+
+def test_a_group_goes_on_without_the_page_that_began_it() -> None:
+    """When the first of several copies says something else, the others stay a group, and it is none of theirs."""
+    story, other = text_page(text_of("story", 200)), text_page(text_of("other", 200))
+    web = MemoryWeb({f"{A}/": text_page(text_of("home", 90), "/a", "/b", "/c"), f"{A}/b": story, f"{A}/c": story})
+    web.replies[f"{A}/a"] = lambda now_s: story if now_s < 2000.0 else other
+    drive = Drive(web, rules_for(f"{A}/", recrawl=True)).begin()
+    drive.run(for_s=900.0)
+    ids = dict(zip("abc", drive.urls.find([f"{A}/{name}" for name in "abc"]).tolist(), strict=True))
+    first = {name: drive.book.contents([id_])[id_].group for name, id_ in ids.items()}
+    assert len(set(first.values())) == 1
+    drive.run(for_s=40 * 86_400.0, until=lambda: drive.asked_urls().count(f"{A}/a") > 1)
+    drive.run(for_s=60.0)
+    later = {name: drive.book.contents([id_])[id_].group for name, id_ in ids.items()}
+    assert later["b"] == later["c"] != later["a"] == ids["a"]
+    assert drive.book.canonical_of(later["b"]) in {ids["b"], ids["c"]}

@@ -1,0 +1,173 @@
+"""Which URLs are news: what known pages name for the first time, once the first crawl is over, and nothing else."""
+
+from dataclasses import replace
+from email.utils import formatdate
+
+import pytest
+from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, Server, moved, page, rules_for
+
+from vedette.engine.coordinator.state import Named
+from vedette.engine.ports import Way
+from vedette.engine.scheduling.schedule import Schedule
+from vedette.model import Site
+from vedette.refresh.policies.fixed import Fixed
+
+A = "https://a.test"
+HOUR_S = 3600.0
+SCHEDULE = Schedule(recrawl=True, sources=Fixed(interval_s=1200.0))
+LATER_S = 1000.0 + HOUR_S
+
+
+def since(first: Served, then: Served, then_s: float = LATER_S) -> Server:
+    """One reply, and from a time on another."""
+    return lambda now_s: then if now_s >= then_s else first
+
+
+def crawled(replies: dict[str, Served | Server], for_s: float = 1.5 * HOUR_S, site: Site | None = None) -> Drive:
+    """A crawl whose home page is looked at three times an hour."""
+    # Where no price is asked, sources are looked at at a fixed pace.
+    rules = rules_for(site or f"{A}/", recrawl=True, refresh="nutch")
+    return Drive(MemoryWeb(replies), rules, schedule=SCHEDULE).begin().run(for_s)
+
+
+def news(drive: Drive) -> dict[str, tuple[str, str]]:
+    """The URLs that are news: how each was found, and where."""
+    sql = (
+        "SELECT url.url, find.how, source.url FROM find JOIN url ON url.id = find.url_id "
+        "JOIN url AS source ON source.id = find.source ORDER BY url.id"
+    )
+    return {url: (how, via) for url, how, via in drive.db.execute(sql)}
+
+
+def test_a_first_crawl_is_silent_and_a_later_link_is_news() -> None:
+    """Of all that the first crawl finds nothing is news; what the home page names an hour later is."""
+    home = since(page("/a", "/b"), page("/a", "/b", "/new"))
+    drive = crawled({f"{A}/": home, f"{A}/a": page("/deep"), f"{A}/deep": page(), f"{A}/new": page()})
+    assert f"{A}/deep" in drive.pages()
+    assert news(drive) == {f"{A}/new": ("page", f"{A}/")}
+
+
+def test_what_a_new_page_links_to_is_news_but_not_without_end() -> None:
+    """The articles of a new issue are; a trap of pages that each name the next is not for ever."""
+    chain: dict[str, Served | Server] = {f"{A}/{n}": page(f"/{n + 1}", title=f"Issue {n}") for n in range(20)}
+    drive = crawled({f"{A}/": since(page(), page("/0")), **chain}, 2 * HOUR_S)
+    assert list(news(drive)) == [f"{A}/0", f"{A}/1", f"{A}/2"]
+
+
+def test_what_a_feed_says_of_the_birth_of_news_is_kept() -> None:
+    """The date of its new entry; not those of old ones, nor one that is still to come."""
+
+    def feed(**dates: str) -> Reply:
+        items = "".join(f"<item><link>{A}/{name}</link><pubDate>{at}</pubDate></item>" for name, at in dates.items())
+        return Reply(200, (("content-type", "application/xml"),), f"<rss><channel>{items}</channel></rss>".encode())
+
+    old, born, ahead = (formatdate(at_s) for at_s in (900.0, LATER_S - 60.0, 9e8))
+    served = since(feed(old=old), feed(old=old, new=born, odd=ahead))
+    pages: dict[str, Served | Server] = {f"{A}/{name}": page(title=name) for name in ("old", "new", "odd")}
+    drive = crawled({f"{A}/": page("/feed"), f"{A}/feed": served, **pages})
+    ids = drive.keeper.urls.find([f"{A}/new", f"{A}/old", f"{A}/odd"]).tolist()
+    assert set(news(drive)) == {f"{A}/new", f"{A}/odd"}
+    assert drive.book.births(ids) == {ids[0]: LATER_S - 60.0}
+
+
+def test_a_feed_and_a_new_sitemap_tell_news() -> None:
+    """Entries that a feed had not before; and those of a sitemap that its index did not name before."""
+    xml = (("content-type", "application/xml"),)
+
+    def feed(*links: str) -> Reply:
+        items = "".join(f"<item><link>{link}</link></item>" for link in links)
+        return Reply(200, xml, f"<rss><channel>{items}</channel></rss>".encode())
+
+    def index(*maps: str) -> Reply:
+        named = "".join(f"<sitemap><loc>{A}{each}</loc></sitemap>" for each in maps)
+        return Reply(200, xml, f"<sitemapindex>{named}</sitemapindex>".encode())
+
+    def urls(*paths: str) -> Reply:
+        named = "".join(f"<url><loc>{A}{each}</loc></url>" for each in paths)
+        return Reply(200, xml, f"<urlset>{named}</urlset>".encode())
+
+    drive = crawled(
+        {
+            f"{A}/": page("/feed.xml", "/sitemap.xml"),
+            f"{A}/feed.xml": since(feed("/old"), feed("/fresh", "/old")),
+            f"{A}/sitemap.xml": since(index("/map-1.xml"), index("/map-1.xml", "/map-2.xml")),
+            f"{A}/map-1.xml": urls("/old"),
+            f"{A}/map-2.xml": urls("/listed"),
+            **{f"{A}/{name}": page(title=name) for name in ("old", "fresh", "listed")},
+        }
+    )
+    found = news(drive)
+    assert found[f"{A}/fresh"] == ("feed", f"{A}/feed.xml")
+    assert found[f"{A}/listed"] == ("sitemap", f"{A}/map-2.xml")
+    assert f"{A}/old" not in found
+
+
+def test_a_page_that_moved_is_no_news() -> None:
+    """A known page that leads elsewhere now has moved; a new one that leads on is still news, where it ends."""
+    drive = crawled(
+        {
+            f"{A}/": since(page("/a"), page("/a", "/short")),
+            f"{A}/a": since(page(title="A page"), moved(f"{A}/a2")),
+            f"{A}/a2": page(title="A page"),
+            f"{A}/short": moved(f"{A}/long"),
+            f"{A}/long": page(title="Another"),
+        },
+        2 * HOUR_S,
+    )
+    drive.keeper.wish([f"{A}/a"], drive.now_s)
+    drive.run(HOUR_S / 2)
+    assert f"{A}/a2" in drive.pages()
+    assert news(drive) == {f"{A}/short": ("page", f"{A}/"), f"{A}/long": ("page", f"{A}/")}
+
+
+@pytest.mark.parametrize("wider", [True, False])
+def test_wider_rules_show_old_links_which_are_no_news(wider: bool) -> None:  # noqa: FBT001 - one of two cases
+    """After a change of scope the first look at each page proves nothing; the second one does."""
+    site = Site(f"{A}/", exclude=("/x/*",))
+    home = since(page("/a", "/x/old"), page("/a", "/x/old", "/x/new"), 1000.0 + 3 * HOUR_S)
+    drive = crawled({f"{A}/": home, f"{A}/a": page(), f"{A}/x/old": page(), f"{A}/x/new": page()}, site=site)
+    if wider:
+        drive.rule(replace(drive.rules, sites=(replace(site, exclude=()),)))
+    drive.run(2.5 * HOUR_S)
+    assert (f"{A}/x/old" in drive.pages()) is wider
+    assert list(news(drive)) == ([f"{A}/x/new"] if wider else [])
+
+
+def test_it_goes_on_after_a_restart() -> None:
+    """That a first crawl is over is in the state, and so is since when."""
+    home = since(page("/a"), page("/a", "/new"))
+    drive = crawled({f"{A}/": home, f"{A}/a": page(), f"{A}/new": page()}, HOUR_S / 2)
+    assert news(drive) == {}
+    later = Drive(drive.web, drive.rules, start_s=drive.now_s, db=drive.db, schedule=SCHEDULE).begin().run(2 * HOUR_S)
+    assert list(news(later)) == [f"{A}/new"]
+
+
+def test_a_crawl_without_end_is_silent_for_a_week_only() -> None:
+    """A host whose queue never empties tells nothing at first, and after a week what is new on its pages."""
+    endless: dict[str, Served | Server] = {f"{A}/{n}": page(f"/{n + 1}", title=f"Leaf {n}") for n in range(60)}
+
+    def home(now_s: float) -> Served:
+        return page("/0", f"/hour-{int(now_s // HOUR_S)}")
+
+    drive = crawled({f"{A}/": home, **endless}, site=Site(f"{A}/", delay_s=600.0))
+    assert news(drive) == {}
+    drive.db.execute("UPDATE first_crawl SET since_s = since_s - 7 * 86400")
+    later = Drive(drive.web, drive.rules, start_s=drive.now_s, db=drive.db, schedule=SCHEDULE).begin().run(2 * HOUR_S)
+    assert any("/hour-" in url for url in news(later))
+    assert all("/hour-" in url for url in news(later))
+
+
+def test_news_goes_before_what_waits_for_the_budget() -> None:
+    """A page that was just born is fetched as soon as a page may leave, although better ones have been waiting."""
+    old = [f"/p/{letter}" for letter in "abcdefghijklmnopqrst"]
+    busy: dict[str, Served | Server] = {f"{A}{path}": lambda now_s: page(title=f"{now_s:.0f}") for path in old}
+    rules = rules_for(f"{A}/", recrawl=True, refresh="nutch")
+    web = MemoryWeb({f"{A}/": page(*old), f"{A}/born": page(), **busy})
+    drive = Drive(web, rules, schedule=SCHEDULE).begin().run(1800.0)
+    drive.rule(replace(drive.rules, budget_per_s=1 / 300.0))
+    drive.urls.again([drive.pages()[f"{A}{path}"].id for path in old], priority=0)
+    drive.run(900.0)
+    way = Way(drive.pages()[f"{A}/"].id, "push", drive.now_s - 600.0)
+    drive.keeper.announced([f"{A}/born"], Named("", 9, found=way), drive.now_s)
+    before = len(drive.asked_urls())
+    assert f"{A}/born" in drive.run(900.0).asked_urls()[before : before + 2]

@@ -1,0 +1,164 @@
+"""What is held back while a crawl goes on: traps are, short pages are not, and nothing for longer than it must."""
+
+from dataclasses import replace
+
+from tests.engine.memory_web import Drive, MemoryWeb, page, rules_for
+from tests.engine.texts import text_of, text_page
+
+from vedette.model import Failure, Site
+
+A = "https://a.test"
+PAGES = 500
+TRAP = 150
+
+
+def listed(paths: list[str], text: str = "") -> MemoryWeb:
+    """A site whose home page leads to all others."""
+    return MemoryWeb({f"{A}/": text_page(text, *paths)})
+
+
+def crawled(web: MemoryWeb, site: Site | str = f"{A}/", **settings: object) -> Drive:
+    """The crawl of a site, to its end."""
+    return Drive(web, rules_for(site, **settings)).begin().run()
+
+
+def restarted(before: Drive, site: Site | str = f"{A}/") -> Drive:
+    """The next run over the same database, with the accounts that a keeper leaves there."""
+    after = Drive(before.web, rules_for(site), start_s=before.now_s, db=before.db)
+    old, new = before.keeper.thrift.traps, after.keeper.thrift.traps
+    for name in old.hosts:
+        new.from_json(name, old.to_json(name))
+    names, robots = after.urls.names_with_work(), after.book.robots()
+    after.keeper.begin(names, robots, after.now_s, held=after.book.held(), clean=True)
+    return after
+
+
+def stuck(drive: Drive) -> list[str]:
+    """What is held back although it may go."""
+    keeper = drive.keeper
+    return [place for host in keeper.hosts.values() for place in host.held if keeper.thrift.releasable(place)]
+
+
+def trap_web() -> MemoryWeb:
+    """A site of rich pages, on which a calendar is far larger than the rest."""
+    articles = [f"/article/{number}" for number in range(60)]
+    days = [f"/calendar/{number}/1" for number in range(TRAP)]
+    web = listed(articles + days, text_of("home", 100))
+    web.replies |= {f"{A}{path}": text_page(text_of(path, 400)) for path in articles}
+    web.replies |= {f"{A}{path}": text_page(text_of(path, 12)) for path in days}
+    return web
+
+
+def test_a_site_of_short_pages_is_fetched_whole() -> None:
+    """Fifteen words a page are little, but where every page is like that, none is a trap."""
+    paths = [f"/word/{number}" for number in range(PAGES)]
+    web = listed(paths, text_of("home", 15))
+    web.replies |= {f"{A}{path}": text_page(text_of(path, 15)) for path in paths}
+    drive = crawled(web)
+    assert set(drive.asked_urls()) == set(web.replies)
+    assert not drive.book.held()
+
+
+def test_a_site_of_one_text_is_not() -> None:
+    """Hundreds of URLs with one and the same text are given up after a few, with a reason that names them."""
+    paths = [f"/word/{number}" for number in range(PAGES)]
+    web = listed(paths, text_of("home", 15))
+    web.replies |= {f"{A}{path}": text_page(text_of("always", 15)) for path in paths}
+    drive = crawled(web)
+    assert len(drive.asked_urls()) < PAGES / 10
+    assert "fetches like /word/#" in drive.given_up()[f"{A}/word/{PAGES - 1}"]
+
+
+def test_a_trap_is_held_back_and_the_site_is_not() -> None:
+    """Beside a calendar without end all articles are fetched; hardly a day is."""
+    web = trap_web()
+    drive = crawled(web)
+    asked = drive.asked_urls()
+    assert {url for url in web.replies if "/article/" in url} <= set(asked)
+    assert 0 < sum("/calendar/" in url for url in asked) < TRAP / 10
+    assert stuck(drive) == []
+
+
+def test_many_at_once_are_no_reason_to_give_up() -> None:
+    """Of a pattern nobody knows yet only some go out at once; the rest follow as soon as those brought something."""
+    paths = [f"/{name}/{number}" for name in ("a", "b", "c", "d") for number in range(30)]
+    web = listed(paths, text_of("home", 300))
+    web.replies |= {f"{A}{path}": text_page(text_of(path, 300)) for path in paths}
+    drive = crawled(web, delay_s=0.01)
+    assert set(drive.asked_urls()) == set(web.replies)
+    assert not drive.book.held()
+
+
+def test_failures_set_free_what_waited_for_them() -> None:
+    """Requests of which nothing came prove nothing, so what was held back behind them is asked for."""
+    broken, good = [f"/item/{number}" for number in range(20)], [f"/item/{number}" for number in range(20, 40)]
+    web = listed(broken + good, text_of("home", 300))
+    web.replies |= {f"{A}{path}": Failure.TOO_LARGE for path in broken}
+    web.replies |= {f"{A}{path}": text_page(text_of(path, 300)) for path in good}
+    drive = crawled(web)
+    assert {f"{A}{path}" for path in good} <= set(drive.pages())
+    assert stuck(drive) == []
+
+
+def test_what_is_held_survives_a_restart() -> None:
+    """The next run asks for nothing that the last one held back, and still knows of it."""
+    first = crawled(trap_web())
+    held = sorted(first.book.held())
+    assert held
+    second = restarted(first).run()
+    assert second.asked_urls() == []
+    assert sorted(second.book.held()) == held
+
+
+def test_what_is_held_is_released_when_the_operator_says_so_in_a_later_run() -> None:
+    """An operator who knows that the calendar matters gets all of it, and nothing of it twice."""
+    web = trap_web()
+    first = crawled(web)
+    second = restarted(first, Site(f"{A}/", overrule=("trap",))).run()
+    assert set(first.asked_urls()) | set(second.asked_urls()) == set(web.replies)
+    assert not set(first.asked_urls()) & set(second.asked_urls())
+    assert not second.book.held()
+
+
+def test_what_is_held_is_released_when_the_operator_changes_his_mind() -> None:
+    """The same while the keeper runs."""
+    web = trap_web()
+    drive = crawled(web)
+    drive.rule(replace(drive.rules, sites=(Site(f"{A}/", overrule=("trap",)),)))
+    drive.run()
+    assert set(drive.asked_urls()) == set(web.replies)
+    assert not drive.book.held()
+
+
+def test_an_overruled_trap_was_never_held() -> None:
+    """Where the operator said so from the start, everything is fetched."""
+    web = trap_web()
+    drive = crawled(web, Site(f"{A}/", overrule=("trap",)))
+    assert set(drive.asked_urls()) == set(web.replies)
+
+
+def test_a_page_that_somebody_waits_for_is_fetched_whatever_it_looks_like() -> None:
+    """A wish is no link: it is granted although all like it are held back."""
+    drive = crawled(trap_web())
+    wanted = f"{A}/calendar/{TRAP - 1}/1"
+    assert wanted not in drive.asked_urls()
+    drive.keeper.wish([wanted], drive.now_s)
+    assert wanted in drive.run().asked_urls()
+
+
+def test_pages_without_text_are_no_copies_of_each_other() -> None:
+    """A chain of pages that hold nothing but a link is followed for a while: what it leads to may be worth it."""
+    web = MemoryWeb({f"{A}/": page("/1")})
+    web.replies |= {f"{A}/{number}": page(f"/{number + 1}") for number in range(1, 20)}
+    web.replies[f"{A}/20"] = text_page(text_of("at last", 300))
+    assert f"{A}/20" in crawled(web).pages()
+
+
+def test_a_crash_does_not_make_a_named_host_a_stranger() -> None:
+    """Accounts that a crash has lost leave the patience that a host has because the operator named it."""
+    paths = [f"/note/{number}" for number in range(60)]
+    web = MemoryWeb({f"{A}/": text_page(text_of("home", 40), *paths)})
+    web.replies |= {A + path: text_page(text_of(path, 15)) for path in paths}
+    drive = Drive(web, rules_for(f"{A}/")).begin().run(for_s=10.0)
+    assert 0 < len(drive.pages()) < len(paths)
+    assert set(drive.after(clean=False).run().pages()) == set(web.replies)

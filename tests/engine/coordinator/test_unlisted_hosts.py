@@ -1,0 +1,165 @@
+"""Hosts that pages link to and that no site takes: told by the worker, counted by the keeper, never asked."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.engine.memory_web import Drive, MemoryWeb, Reply, page, robots, rules_for
+
+from vedette.adapters.crawl_store.unlisted_host_store import StrangerRow
+from vedette.discover.urls.normalize import resolve
+from vedette.discover.urls.scope import SiteIndex
+from vedette.engine import links as links_module
+from vedette.engine.fetcher.page_reader import read_outcome
+from vedette.engine.links import Links
+from vedette.engine.messages import Copy, Errand, Fetched
+from vedette.model import Answer, Site, origin_of
+
+A, B = "https://a.test", "https://b.test"
+SITES = SiteIndex(
+    [Site(f"{A}/"), Site("https://c.test/docs/", scope="prefix"), Site("https://d.test/", scope="domain")]
+)
+
+ENDS = st.text("abAZ09.:@/?#\\ \t%-_~'`$;()[]é!", max_size=20)
+HREFS = st.builds(
+    lambda beginning, end: beginning + end,
+    st.sampled_from(["https://", "HTTP://", "//", "https://x.test/", "/", "mailto:", "ftp://", "https:/", " //", ""]),
+    ENDS,
+)
+
+
+def read(body: str, *headers: tuple[str, str], copy: Copy | None = None) -> Fetched:
+    """What the worker tells of a page with this body."""
+    errand = Errand(1, "a.test", f"{A}/", "page", copy=copy)
+    kept = (("content-type", "text/html"), *headers)
+    answer = Answer(errand.url, "page", 200, kept, body.encode(), 0.0, 1.0, "93.184.216.34")
+    result = read_outcome(errand, answer, Links(SITES))
+    assert isinstance(result, Fetched)
+    return result
+
+
+def crawled(web: MemoryWeb, *sites: str | Site, **settings: object) -> Drive:
+    """A crawl to its end."""
+    return Drive(web, rules_for(*sites, **settings)).begin().run()
+
+
+def offered(drive: Drive) -> dict[str, StrangerRow]:
+    """Who is offered, by name, in order."""
+    return {row.host: row for row in drive.book.strangers(1000)}
+
+
+# What the worker tells
+
+
+def test_hosts_are_told_that_no_site_has() -> None:
+    """Of links elsewhere the host is told, in lower case and once; hosts of sites are not, whatever part is taken."""
+    hrefs = ["https://X.test/1", "http://x.test/2", "//y.test", "https://c.test/blog", "https://www.d.test/", "/here"]
+    assert Links(SITES).strangers(hrefs) == ("x.test", "y.test")
+
+
+def test_only_what_can_be_a_name_is_told() -> None:
+    """Ports and credentials are left out, and hosts with signs that a shell would read are no hosts at all."""
+    hrefs = ["https://me:secret@x.test:8443/", "https://y.test./", "https://$(reboot).test/", "https://a`b.test/"]
+    assert Links(SITES).strangers([*hrefs, "https://[::1]/", "https://" + "l" * 64 + ".test/"]) == ("x.test", "y.test")
+
+
+def test_names_of_other_scripts_are_told_as_the_network_knows_them() -> None:
+    """What is written in the letters of a language is the same host as its form in plain letters."""
+    assert Links(SITES).strangers(["https://bücher.test/", "https://xn--bcher-kva.test/"]) == ("xn--bcher-kva.test",)
+
+
+def test_a_page_names_a_few_strangers_at_most() -> None:
+    """A page of links to everybody counts for the first twenty."""
+    hrefs = [f"https://h{number}.test/" for number in range(1000)]
+    assert Links(SITES).strangers(hrefs) == tuple(f"h{number}.test" for number in range(20))
+
+
+@given(st.lists(HREFS, max_size=6))
+def test_a_stranger_is_a_host_that_the_link_leads_to(hrefs: list[str]) -> None:
+    """Whatever pages write, each host told is one that a link resolves to and no site has; memory changes nothing."""
+    links = Links(SITES)
+    told = links.strangers(hrefs)
+    urls = [url for href in hrefs if (url := resolve(href, f"{A}/")) is not None]
+    assert set(told) <= {origin_of(url).host.removesuffix(".") for url in urls}
+    assert not any(SITES.of_host(host) for host in told)
+    assert links.strangers(hrefs) == told
+
+
+def test_the_memory_of_hosts_is_bounded() -> None:
+    """Pages that name ever more hosts do not fill the memory."""
+    links = Links(SITES)
+    for start in range(0, 3 * links_module.MOST_HOSTS, 20):
+        links.strangers(f"https://h{number}.test/" for number in range(start, start + 20))
+    assert len(links._hosts) <= links_module.MOST_HOSTS
+
+
+def test_nofollow_does_not_recommend() -> None:
+    """Neither a link that is marked nor any link of a page that is marked counts."""
+    marked = '<a rel="nofollow" href="https://x.test/">x</a><a href="https://y.test/">y</a>'
+    assert read(marked).strangers == ("y.test",)
+    assert read(f'<meta name="robots" content="nofollow">{marked}').strangers == ()
+    assert read(marked, ("x-robots-tag", "nofollow")).strangers == ()
+
+
+def test_a_page_that_is_asked_for_again_tells_nothing() -> None:
+    """Only a first fetch counts, so that is when the worker looks."""
+    again = Copy("", "", "d", "d", 0.0)
+    assert read('<a href="https://x.test/">x</a>', copy=again).strangers == ()
+
+
+# What the keeper makes of it
+
+
+def test_strangers_are_counted_by_page_and_never_asked() -> None:
+    """Each page counts once for each host, the most linked comes first, and nothing is asked of any of them."""
+    web = MemoryWeb(
+        {
+            f"{A}/": page("/1", "https://x.test/", "https://x.test/again", "https://y.test/"),
+            f"{A}/1": page("https://x.test/"),
+            f"{B}/": page("https://x.test/"),
+        }
+    )
+    drive = crawled(web, f"{A}/", f"{B}/")
+    rows = offered(drive)
+    assert [(row.host, row.pages) for row in rows.values()] == [("x.test", 3), ("y.test", 1)]
+    assert (rows["x.test"].domains, rows["y.test"].domains) == (2, 1)
+    assert rows["y.test"].example == f"{A}/"
+    assert {asked.host for asked in drive.log} == {"a.test", "b.test"}
+
+
+def test_a_page_counts_once_however_often_it_is_fetched() -> None:
+    """Fetching it again and again, changed or not, adds nothing."""
+    web = MemoryWeb({f"{A}/": lambda now_s: page("https://x.test/", title=f"at {now_s}")})
+    drive = Drive(web, rules_for(f"{A}/", recrawl=True)).begin().run(for_s=40_000.0)
+    assert len(drive.asked_urls()) > 3
+    assert offered(drive)["x.test"].pages == 1
+
+
+def test_hosts_of_paused_sites_are_no_strangers() -> None:
+    """The operator knows them, though workers do not."""
+    web = MemoryWeb({f"{A}/": page(f"{B}/", "https://x.test/")})
+    assert list(offered(crawled(web, f"{A}/", paused=(Site(f"{B}/"),)))) == ["x.test"]
+
+
+def test_a_stranger_that_is_added_is_crawled() -> None:
+    """From then on it is a site like any other."""
+    web = MemoryWeb({f"{A}/": page(f"{B}/"), f"{B}/": page(), f"{B}/robots.txt": robots()})
+    drive = crawled(web, f"{A}/")
+    assert list(offered(drive)) == ["b.test"]
+    drive.rule(replace(drive.rules, sites=(*drive.rules.sites, Site(f"{B}/"))))
+    drive.run()
+    assert f"{B}/" in drive.pages()
+
+
+def test_answers_that_are_no_pages_name_nobody() -> None:
+    """A redirect, a sitemap or a missing page recommends no host."""
+    sitemap = b'<?xml version="1.0"?><urlset><url><loc>https://x.test/</loc></url></urlset>'
+    web = MemoryWeb(
+        {
+            f"{A}/": page("/s", "/m", "/n"),
+            f"{A}/s": Reply(200, (("content-type", "application/xml"),), sitemap),
+            f"{A}/m": Reply(301, (("location", "https://y.test/"),)),
+            f"{A}/n": Reply(404, (("content-type", "text/html"),), b'<a href="https://z.test/">z</a>'),
+        }
+    )
+    assert offered(crawled(web, f"{A}/")) == {}

@@ -1,0 +1,362 @@
+"""A web in a dictionary and a clock that is only a number: what both halves of the ring need to run without a socket.
+
+``MemoryWeb`` says what comes of a request. ``Drive`` runs a keeper over a database in memory and some workers, carries
+orders and reports between them as values (through pickle now and then, as they cross processes), and fails where the
+ring stands still with work left. ``log`` holds every request, so a test reads the crawl off it.
+"""
+
+import pickle
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from typing import TypeVar
+
+from vedette.adapters.crawl_store.minhash_bands import BandTable
+from vedette.adapters.crawl_store.store import StateBook, create_book
+from vedette.adapters.url_store.store import UrlStore, create
+from vedette.engine.coordinator.coordinator import Keeper
+from vedette.engine.coordinator.duplicates import Copies
+from vedette.engine.coordinator.state import Rules
+from vedette.engine.fetcher.fetcher import Asker
+from vedette.engine.messages import Fetched, Orders, Place, Recall, Report, Result
+from vedette.engine.ports import PageRow
+from vedette.engine.scheduling.impact_ports import BLIND, Foresight
+from vedette.engine.scheduling.schedule import Schedule
+from vedette.fetch.connect_to import Route, detour_for
+from vedette.model import Answer, Ask, Failure, Headers, NoAnswer, Outcome, Purpose, Site, origin_of
+from vedette.refresh.policies.fixed import Fixed
+
+__all__ = ["Asked", "Drive", "MemoryWeb", "Reply", "Served", "Server", "Worker", "moved", "page", "robots", "rules_for"]
+
+LOOKUP_S = 0.05
+MOST_STEPS = 100_000
+FAR_S = 1e7
+
+Message = TypeVar("Message")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a server says, and how long it takes."""
+
+    status: int = 200
+    headers: Headers = ()
+    body: bytes = b""
+    took_s: float = 0.1
+
+
+Served = Reply | Failure
+Server = Callable[[float], Served]
+Named = tuple[str, ...] | Failure
+
+
+def page(*links: str, title: str = "", took_s: float = 0.1, headers: Headers = ()) -> Reply:
+    """A page with these links."""
+    anchors = "".join(f'<a href="{link}">x</a>' for link in links)
+    body = f"<title>{title}</title>{anchors}".encode()
+    return Reply(200, (("content-type", "text/html"), *headers), body, took_s)
+
+
+def robots(*lines: str) -> Reply:
+    """A robots.txt for everyone."""
+    return Reply(200, (("content-type", "text/plain"),), "\n".join(("User-agent: *", *lines)).encode())
+
+
+def moved(location: str, status: int = 301) -> Reply:
+    """A redirect."""
+    return Reply(status, (("location", location),))
+
+
+@dataclass(slots=True)
+class MemoryWeb:
+    """URLs and what they answer, now or by the time; names and their addresses, public and each its own unless told."""
+
+    replies: dict[str, Served | Server] = field(default_factory=dict)
+    names: dict[str, Named | Callable[[float], Named]] = field(default_factory=dict)
+
+    def reply(self, url: str, now_s: float) -> Served:
+        """What comes of asking for a URL; what nobody put there is not found."""
+        served = self.replies.get(url, Reply(404))
+        return served(now_s) if callable(served) else served
+
+    def look_up(self, host: str, now_s: float) -> Named:
+        """What a resolver says of a name."""
+        own = f"93.184.{len(host) % 250}.{sum(host.encode()) % 250 + 1}"
+        found = self.names.get(host, (own,))
+        return found(now_s) if callable(found) else found
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as the server saw it."""
+
+    url: str
+    purpose: Purpose
+    host: str
+    address: str
+    worker: int
+    sent_s: float
+    ended_s: float
+    headers: Headers
+
+
+@dataclass(slots=True)
+class Worker:
+    """One asker, what it has not reported yet, and what it has on its way; ``run`` tells it from its predecessors."""
+
+    asker: Asker
+    run: int
+    results: list[Result] = field(default_factory=list)
+    in_flight: int = 0
+    serial: int = 0
+
+    def report(self) -> Report | None:
+        """What happened since the last report, if anything did."""
+        asker = self.asker
+        if not (self.results or asker.returned or asker.news):
+            return None
+        self.serial += 1
+        told = Report(self.serial, tuple(self.results), tuple(asker.returned), tuple(asker.news.values()))
+        self.results, asker.returned, asker.news = [], [], {}
+        return told
+
+
+def rules_for(*starts: str | Site, **settings: object) -> Rules:
+    """The rules of a crawl that starts there."""
+    sites = tuple(Site(start) if isinstance(start, str) else start for start in starts)
+    return Rules(sites=sites, **settings)  # type: ignore[arg-type]  # each test names real fields
+
+
+def _database() -> sqlite3.Connection:
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    create(db)
+    create_book(db)
+    return db
+
+
+def memory_book(*hosts: str) -> StateBook:
+    """A book that nobody has written in but the names of these hosts."""
+    db = _database()
+    UrlStore(db, 1).host_ids(hosts)
+    return StateBook(db)
+
+
+class Drive:
+    """One run of the ring over one web, at virtual times; ``db`` is what it leaves to the next."""
+
+    def __init__(
+        self,
+        web: MemoryWeb,
+        rules: Rules,
+        *,
+        workers: int = 2,
+        room: int = 100,
+        start_s: float = 1000.0,
+        db: sqlite3.Connection | None = None,
+        schedule: Schedule | None = None,
+        hold_s: float = 20.0,
+        foresight: Foresight = BLIND,
+    ) -> None:
+        self.web, self.rules, self.room, self.now_s = web, rules, room, start_s
+        self.db = db or _database()
+        self.urls = UrlStore(self.db, epoch=1)
+        self.book = StateBook(self.db)
+        schedule = schedule or Schedule(recrawl=rules.recrawl, sources=Fixed())
+        copies = Copies(BandTable(None, self.urls.secret), self.book, self.urls)
+        self.keeper = Keeper(rules, self.urls, self.book, schedule, copies, workers, foresight)
+        self.hold_s = hold_s
+        self.log: list[Asked] = []
+        self.looked_up: list[str] = []
+        self.workers: dict[int, Worker] = {}
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._number = 0
+        for number in range(workers):
+            self.start_worker(number)
+
+    # beginning and end
+
+    def begin(self, *, clean: bool = True) -> "Drive":
+        """Start, or go on where another drive over the same database ended."""
+        self.urls.expired(float("inf"))
+        for row in self.book.hosts():
+            self.keeper.recall_host(row.name, row.ready_s, row.strain, row.trouble)
+        self.keeper.begin(self.urls.names_with_work(), self.book.robots(), self.now_s, clean=clean)
+        for site in self.rules.sites:
+            self.keeper.found([site.start], 0, self.now_s, front=0)
+        return self
+
+    def run(self, for_s: float = FAR_S, until: Callable[[], bool] | None = None) -> "Drive":
+        """Until nothing is left, the time is over, or a condition holds; a stand-still is a failure of the ring."""
+        end_s = self.now_s + for_s
+        for _ in range(MOST_STEPS):
+            self._settle()
+            if (until is not None and until()) or self._is_over():
+                return self
+            soonest_s = self._soonest_s()
+            if soonest_s > end_s:
+                self.now_s = end_s
+                return self
+            self.now_s = max(self.now_s, soonest_s)
+            while self._events and self._events[0][0] <= self.now_s:
+                heappop(self._events)[2]()
+        raise AssertionError("the crawl does not come to an end")
+
+    def after(self, *, clean: bool, **changes: object) -> "Drive":
+        """The next run over the same database, from the same moment on."""
+        if clean:
+            self._report()
+        rules = replace(self.rules, **changes)  # type: ignore[arg-type]  # each test names real fields
+        later = Drive(self.web, rules, workers=len(self.workers), room=self.room, start_s=self.now_s, db=self.db)
+        return later.begin(clean=clean)
+
+    def start_worker(self, number: int) -> Worker:
+        """A worker comes, or comes back with empty hands."""
+        run = self.workers[number].run + 1 if number in self.workers else 0
+        asker = Asker("vedette/test", self.rules.address_delay_s, self.hold_s)
+        asker.take_orders(Orders(sites=self.keeper.rules.sites))
+        self.workers[number] = Worker(asker, run)
+        return self.workers[number]
+
+    def kill_worker(self, number: int) -> Worker:
+        """A worker dies with all that it had not reported; another takes its place."""
+        dead = self.workers[number]
+        self.keeper.lost(number, self.now_s)
+        self.start_worker(number)
+        return dead
+
+    def rule(self, rules: Rules) -> None:
+        """The operator changes his mind, as the command desk would have it."""
+        self.rules = rules
+        recalled = self.keeper.ruled(rules, self.urls.names_with_work(), self.now_s)
+        for worker in self.workers.values():
+            worker.asker.take_orders(Orders(sites=rules.sites))
+            worker.asker.recall(Recall(recalled))
+
+    # what came of it
+
+    def asked_urls(self, purpose: Purpose = "page") -> list[str]:
+        """What was asked for, in order."""
+        return [asked.url for asked in self.log if asked.purpose == purpose]
+
+    def asked_of(self, host: str) -> list[Asked]:
+        """What one host was asked for, in order."""
+        return [asked for asked in self.log if asked.host == host]
+
+    def pages(self) -> dict[str, PageRow]:
+        """What was kept, by URL."""
+        return dict(self.book.pages())
+
+    def depths(self) -> dict[str, int]:
+        """How far each known URL lies from a start."""
+        return dict(self.db.execute("SELECT url, depth FROM url"))
+
+    def refused(self) -> dict[str, str]:
+        """What a rule forbade, by URL in the order in which they were seen, and the note."""
+        return {url: why for url, why in self._notes() if "robots.txt" in why or "scope" in why}
+
+    def given_up(self) -> dict[str, str]:
+        """What could not be had, by URL, and why."""
+        return {url: why for url, why in self._notes() if "robots.txt" not in why and "scope" not in why}
+
+    def waiting(self) -> int:
+        """How many URLs wait."""
+        return self.urls.counts().waiting
+
+    def _notes(self) -> list[tuple[str, str]]:
+        return self.db.execute("SELECT url, why FROM note JOIN url ON id = url_id ORDER BY id").fetchall()
+
+    # time
+
+    def _is_over(self) -> bool:
+        return not self._events and self.keeper.ending(self.now_s, FAR_S) == "done" and not self.rules.recrawl
+
+    def _soonest_s(self) -> float:
+        askers = (worker.asker.next_s() for worker in self.workers.values() if worker.in_flight < self.room)
+        times = [self.keeper.next_s(), self._due_s(), *askers]
+        ahead = [time_s for time_s in times if time_s is not None and time_s > self.now_s]
+        ahead += [time_s for time_s, _, _ in self._events[:1]]
+        assert ahead, "the crawl stands still with work left"
+        return min(ahead)
+
+    def _due_s(self) -> float | None:
+        """When a known page is due."""
+        if not self.rules.recrawl:
+            return None
+        (due_s,) = self.db.execute("SELECT min(due_s) FROM page").fetchone()
+        return due_s if due_s is None else float(due_s)
+
+    def _settle(self) -> None:
+        """All that can happen at this moment."""
+        for _ in range(MOST_STEPS):
+            self.keeper.renewed(self.now_s)
+            if not any((self._hand_out(), self._send(), self._report())):
+                return
+        raise AssertionError("there is always something more to do at one and the same moment")
+
+    def _report(self) -> bool:
+        reports = [(number, told) for number, worker in self.workers.items() if (told := worker.report()) is not None]
+        for number, told in reports:
+            self.keeper.taken_in(number, self._carried(told))
+        return bool(reports)
+
+    def _hand_out(self) -> bool:
+        before = self.keeper.next_s()
+        orders, lookups = self.keeper.hand_out(self.now_s, self.now_s + 300.0, dict.fromkeys(self.workers, 1000))
+        for order in orders:
+            self.workers[order.worker].asker.take_orders(self._carried(order.orders))
+        for host in lookups:
+            self.looked_up.append(host)
+            self._later(self.now_s + LOOKUP_S, self._naming(host, self.web.look_up(host, self.now_s)))
+        return bool(orders or lookups or self.keeper.next_s() != before)
+
+    def _naming(self, host: str, named: Named) -> Callable[[], None]:
+        addresses, failure = ((), named) if isinstance(named, Failure) else (named, None)
+        return lambda: self.keeper.named(host, addresses, failure, self.now_s)
+
+    def _send(self) -> bool:
+        sent = False
+        for number, worker in self.workers.items():
+            while worker.in_flight < self.room and (ask := worker.asker.take(self.now_s)) is not None:
+                self._ask(number, worker, ask)
+                sent = True
+        return sent
+
+    def _ask(self, number: int, worker: Worker, ask: Ask) -> None:
+        origin = origin_of(ask.url)
+        route = detour_for(origin, self.rules.detours)
+        route = route or Route(worker.asker.hosts[origin.host].orders.address, origin.port)
+        outcome = self._outcome(ask, route, self.web.reply(ask.url, self.now_s))
+        asked = Asked(
+            ask.url, ask.purpose, origin.host, route.address, number, self.now_s, outcome.ended_s, ask.headers
+        )
+        self.log.append(asked)
+        worker.in_flight += 1
+        self._later(outcome.ended_s, lambda: self._came(worker, origin.host, outcome))
+
+    def _came(self, worker: Worker, host: str, outcome: Outcome) -> None:
+        worker.in_flight -= 1
+        result = worker.asker.came(host, outcome)
+        if isinstance(result, Fetched):
+            result = result._replace(place=Place("memory", len(self.log), 1))
+        worker.results.append(result)
+
+    def _outcome(self, ask: Ask, route: Route, served: Served) -> Outcome:
+        if isinstance(served, Failure):
+            return NoAnswer(ask.url, ask.purpose, served, "", self.now_s, self.now_s + 1.0)
+        ended_s = self.now_s + served.took_s
+        return Answer(
+            ask.url, ask.purpose, served.status, served.headers, served.body, self.now_s, ended_s, route.address
+        )
+
+    def _carried(self, message: Message) -> Message:
+        """As it arrives; every third one by the way that it takes between processes."""
+        self._number += 1
+        if self._number % 3:
+            return message
+        carried: Message = pickle.loads(pickle.dumps(message))  # noqa: S301 - our own bytes
+        return carried
+
+    def _later(self, at_s: float, event: Callable[[], None]) -> None:
+        self._number += 1
+        heappush(self._events, (at_s, self._number, event))

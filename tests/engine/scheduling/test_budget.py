@@ -1,0 +1,262 @@
+"""How many pages may leave: never more than the pace and one burst, never less than the pace, whatever the time."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vedette.engine.coordinator.state import KeptHost, Rules
+from vedette.engine.scheduling.budget import ALL, Allowance, Bucket
+from vedette.engine.scheduling.budget_part import Budget
+from vedette.model import Site
+
+PACES = st.floats(0.001, 10_000.0)
+BURSTS = st.floats(1.0, 500.0)
+# World time is Unix time or a made web's, so both small and large numbers come.
+STARTS = st.sampled_from([0.0, 1000.0, 1.7e9])
+STEPS = st.lists(st.floats(0.0, 50.0), min_size=1, max_size=60)
+SITE, OTHER = "https://a.test/", "https://b.test/"
+
+
+def greedy(bucket: Bucket, now_s: float, most: int = 2000) -> int:
+    """Take whatever there is at a moment; how many that was."""
+    room = min(bucket.room(now_s), most)
+    for _ in range(room):
+        bucket.take(now_s)
+    return room
+
+
+def times_of(start_s: float, steps: Sequence[float], scale: float) -> list[float]:
+    """Moments one after the other."""
+    times = [start_s]
+    for step in steps:
+        times.append(times[-1] + step * scale)
+    return times
+
+
+@given(PACES, BURSTS, STARTS, STEPS)
+def test_no_span_of_time_has_more_than_its_pace_and_one_burst(
+    per_s: float, burst: float, start_s: float, steps: list[float]
+) -> None:
+    """Between any two moments no more is taken than came in meanwhile and had been there at most."""
+    bucket = Bucket(per_s, burst)
+    times = times_of(start_s, steps, 1.0 / per_s)
+    taken = [greedy(bucket, now_s) for now_s in times]
+    for first in range(len(times)):
+        for last in range(first, len(times)):
+            # Large times are told to a part of a microsecond only.
+            span_s = times[last] - times[first] + 1e-6
+            assert sum(taken[first : last + 1]) <= burst + per_s * span_s + 1e-6
+
+
+@given(PACES, BURSTS, STARTS, st.integers(1, 300))
+def test_whoever_comes_when_told_gets_one_each_time(per_s: float, burst: float, start_s: float, count: int) -> None:
+    """The time that is told is one at which there is something, so nobody comes in vain, and the pace is kept."""
+    bucket = Bucket(per_s, burst)
+    now_s = start_s
+    for _ in range(count):
+        assert bucket.room(now_s) >= 1
+        bucket.take(now_s)
+        now_s = max(now_s, bucket.ready_s)
+    late_s = (max(count + 1 - burst, 0.0)) / per_s
+    assert abs(now_s - start_s - late_s) <= 1e-6 * count
+
+
+@given(PACES, BURSTS, STARTS, STEPS)
+def test_it_fills_up_and_no_further(per_s: float, burst: float, start_s: float, steps: list[float]) -> None:
+    """However it was emptied, and however long it is left alone, a whole burst is there after its time, and no more."""
+    bucket = Bucket(per_s, burst)
+    times = times_of(start_s, steps, 1.0 / per_s)
+    for now_s in times:
+        greedy(bucket, now_s)
+    assert bucket.room(times[-1] + (burst + 1.0) / per_s + 1.0) == int(burst)
+    assert bucket.room(times[-1] + 1e9) == int(burst)
+
+
+@given(PACES, BURSTS, STARTS, st.floats(0.0, 1e9))
+def test_a_clock_that_was_put_back_changes_nothing(per_s: float, burst: float, start_s: float, back_s: float) -> None:
+    """Nothing comes for nothing, and nobody waits until the old time has come again."""
+    bucket = Bucket(per_s, burst)
+    greedy(bucket, start_s)
+    wait_s = bucket.ready_s - start_s
+    earlier_s = start_s - back_s
+    assert bucket.room(earlier_s) == 0
+    assert abs(bucket.ready_s - earlier_s - wait_s) <= 1e-5
+    assert bucket.room(bucket.ready_s) >= 1
+
+
+@given(PACES, BURSTS, st.integers(0, 2000))
+def test_what_must_not_wait_slows_the_rest_down_and_does_not_stop_it(per_s: float, burst: float, count: int) -> None:
+    """It is counted, but however much of it there is, the others have a turn after two bursts at the latest."""
+    bucket = Bucket(per_s, burst)
+    for _ in range(count):
+        bucket.overdraw(0.0)
+    assert bucket.room(0.0) == max(int(burst - count + 1e-9), 0)
+    assert bucket.ready_s <= (burst + 2.0) / per_s
+
+
+class Wanting(NamedTuple):
+    """Somebody who wants pages: for which site, how many a second, and from when to when."""
+
+    site: str
+    per_s: float
+    begin_s: float
+    end_s: float
+
+
+class Crowd:
+    """Everybody has one host, that waits for the budget as the keeper lets it wait."""
+
+    def __init__(self, shares: dict[str, float], wanting: Sequence[Wanting], per_s: float) -> None:
+        self._budget, self._wanting = Budget(), wanting
+        sites = tuple(Site(one.site, share=shares.get(one.site)) for one in wanting)
+        self._budget.rule(Rules(sites, budget_per_s=per_s, ahead_s=2.0))
+        self._hosts = {one: KeptHost(one.site, number) for number, one in enumerate(wanting)}
+        self._owed = dict.fromkeys(wanting, 0.0)
+        self._given: list[tuple[float, str]] = []
+
+    def given(self, for_s: float, step_s: float = 0.05) -> list[tuple[float, str]]:
+        """Who is given a page, and when."""
+        for step in range(int(for_s / step_s)):
+            now_s = step * step_s
+            for one in self._wanting:
+                more = one.per_s * step_s if one.begin_s <= now_s < one.end_s else 0.0
+                self._owed[one] = min(self._owed[one] + more, 3.0)
+            while (host := self._budget.released(now_s)) is not None:
+                self._turn(next(one for one in self._wanting if self._hosts[one] is host), now_s)
+            for one in self._wanting:
+                if self._owed[one] >= 1 and not self._hosts[one].short_of:
+                    self._turn(one, now_s)
+        return self._given
+
+    def _turn(self, one: Wanting, now_s: float) -> None:
+        for _ in range(min(int(self._owed[one]), self._budget.offer([one.site], now_s))):
+            if self._budget.take(one.site, now_s, at_once=False):
+                self._given.append((now_s, one.site))
+                self._owed[one] -= 1
+        if self._owed[one] >= 1:
+            self._budget.wait(self._hosts[one], [one.site], now_s)
+
+
+def crowd(shares: dict[str, float], wanting: Sequence[Wanting], per_s: float, for_s: float) -> list[tuple[float, str]]:
+    """Who is given a page, and when."""
+    return Crowd(shares, wanting, per_s).given(for_s)
+
+
+def count(given: list[tuple[float, str]], site: str, begin_s: float, end_s: float) -> int:
+    """How many pages a site was given in a time."""
+    return sum(begin_s <= at_s < end_s for at_s, name in given if name == site)
+
+
+PARTS = st.floats(0.1, 0.5)
+RATES = st.sampled_from([0.5, 2.0, 10.0])
+
+
+@settings(max_examples=30)
+@given(PARTS, RATES)
+def test_a_site_alone_borrows_what_nobody_takes(share: float, per_s: float) -> None:
+    """While others are silent, a site with a share has nearly the whole budget, and never more than it."""
+    given_out = crowd({SITE: share}, [Wanting(SITE, 2 * per_s, 0.0, 1e9)], per_s, 120.0)
+    assert 0.95 <= count(given_out, SITE, 20.0, 120.0) / (per_s * 100.0) <= 1.02
+
+
+@settings(max_examples=30)
+@given(PARTS, RATES)
+def test_a_borrower_is_held_to_its_share_as_soon_as_others_have_work(share: float, per_s: float) -> None:
+    """From the second on in which others want everything, it gets its part and they get the rest; then it borrows."""
+    borrower, busy = Wanting(SITE, 2 * per_s, 0.0, 1e9), Wanting(OTHER, 2 * per_s, 100.0, 200.0)
+    given_out = crowd({SITE: share}, [borrower, busy], per_s, 400.0)
+    few = 3 + 0.02 * per_s * 100.0
+    assert abs(count(given_out, SITE, 100.0, 200.0) - share * per_s * 100.0) <= few
+    assert count(given_out, OTHER, 100.0, 200.0) >= (1 - share) * per_s * 100.0 - few
+    assert count(given_out, SITE, 300.0, 400.0) >= 0.95 * per_s * 100.0
+
+
+@settings(max_examples=30)
+@given(PARTS, PARTS, RATES)
+def test_no_site_is_starved_of_its_share_by_borrowers_or_by_many(own: float, other: float, per_s: float) -> None:
+    """Whoever borrows before, and however many without a share want more: a site that wants its share has it."""
+    late = [Wanting(OTHER, 2 * per_s, 100.0, 1e9), Wanting("https://c.test/", 2 * per_s, 100.0, 1e9)]
+    many = [Wanting(f"https://m{number}.test/", 2 * per_s, 0.0, 1e9) for number in range(5)]
+    given_out = crowd({SITE: own, OTHER: other}, [Wanting(SITE, 2 * per_s, 0.0, 1e9), *late, *many], per_s, 200.0)
+    few = 3 + 0.03 * per_s * 100.0
+    total = max(own + other, 1.0)
+    assert count(given_out, SITE, 100.0, 200.0) >= own / total * per_s * 100.0 - few
+    assert count(given_out, OTHER, 100.0, 200.0) >= other / total * per_s * 100.0 - few
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.floats(0.05, 1.0), st.floats(0.1, 4.0)), min_size=1, max_size=4), RATES)
+def test_however_they_share_and_borrow_no_minute_has_more_than_a_fiftieth_above_the_budget(
+    sites: list[tuple[float, float]], per_s: float
+) -> None:
+    """All takes are of the bucket of all; a page more or less aside."""
+    names = [f"https://s{number}.test/" for number in range(len(sites))]
+    shares = {name: share for name, (share, _) in zip(names, sites, strict=True)}
+    wanting = [Wanting(name, wish * per_s, 0.0, 1e9) for name, (_, wish) in zip(names, sites, strict=True)]
+    times = [at_s for at_s, _ in crowd(shares, wanting, per_s, 180.0)]
+    for begin_s in range(0, 120, 5):
+        assert sum(begin_s <= at_s < begin_s + 60 for at_s in times) <= 1.02 * 60 * per_s + 1
+
+
+def test_what_a_site_does_not_take_is_left_to_the_others() -> None:
+    """A site without a share has the whole pace while the one with a share is silent."""
+    allowance = Allowance()
+    allowance.set_pace(2.0, 1.0, {SITE: 0.5})
+    assert sum(allowance.take(OTHER, now_s / 2, borrows=False) for now_s in range(100)) == 100
+
+
+def test_another_pace_brings_no_second_burst() -> None:
+    """Whoever changes the rules again and again gets no page out of it."""
+    allowance = Allowance()
+    taken = 0
+    for share in (0.5, 0.4, 0.3, 0.2):
+        allowance.set_pace(10.0, 1.0, {SITE: share})
+        while allowance.take(OTHER, 5.0, borrows=False):
+            taken += 1
+    assert taken == 10
+    assert allowance.lacking(OTHER, 5.0, borrows=False) == ALL
+
+
+def test_a_site_hears_of_its_own_share_first() -> None:
+    """Where both are spent, it is the share that keeps it waiting; where only the share is, others go on."""
+    allowance = Allowance()
+    allowance.set_pace(1.0, 4.0, {SITE: 0.25})
+    assert all(allowance.take(SITE, 0.0, borrows=False) for _ in range(2))
+    assert allowance.lacking(SITE, 0.0, borrows=False) == SITE
+    assert allowance.lacking(OTHER, 0.0, borrows=False) is None
+    assert -inf < allowance.ready_s(SITE) <= 4.0
+
+
+@given(PACES, BURSTS, STARTS, st.integers(1, 50))
+def test_what_comes_back_unasked_may_be_given_out_again_and_no_more(
+    per_s: float, burst: float, start_s: float, times: int
+) -> None:
+    """Each page that comes back leaves room for one, and never for more than a burst."""
+    bucket = Bucket(per_s, burst)
+    taken = greedy(bucket, start_s)
+    for _ in range(times):
+        bucket.give_back()
+    assert bucket.room(start_s) == min(taken, times)
+
+
+def test_who_has_news_comes_before_those_that_have_waited() -> None:
+    """In the line for the budget, hosts with news go before the others, and among themselves in their order."""
+    budget = Budget()
+    budget.rule(Rules((Site("https://a.test/"),), budget_per_s=1.0, ahead_s=2.0))
+    hosts = [KeptHost(name, number) for number, name in enumerate("abcd")]
+    for host in hosts:
+        host.news = {7: None} if host.name == "c" else {}
+        while budget.take("https://a.test/", 0.0, at_once=False):
+            pass
+        budget.wait(host, ["https://a.test/"], 0.0)
+    hosts[3].news[8] = None
+    budget.hasten(hosts[3])
+    released = []
+    for second in range(1, 9):
+        free = budget.released(float(second))
+        released += [free.name] if free else []
+        budget.take("https://a.test/", float(second), at_once=False)
+    assert released == ["c", "d", "a", "b"]

@@ -1,0 +1,73 @@
+"""First fetches at the price: what is worth it leaves, what is not waits, and nothing is starved."""
+
+from collections.abc import Sequence
+
+import pytest
+from tests.engine.memory_web import Drive, MemoryWeb, memory_book, page, rules_for
+
+from vedette.engine.coordinator.state import Rules
+from vedette.engine.ports import Gained
+from vedette.engine.scheduling.first_fetch import FirstFetches
+from vedette.engine.scheduling.price_controller import Purse
+from vedette.model import Site
+
+A = "https://a.test"
+MINUTE_S = 60.0
+DEAR, CHEAP = 1e9, 1e-9
+
+
+def asker(price: float | None, budget_per_s: float = 1.0) -> FirstFetches:
+    """Somebody who knows nothing yet, at a price."""
+    return FirstFetches(Rules(budget_per_s=budget_per_s), memory_book(), lambda: price)
+
+
+def let_through(firsts: FirstFetches, times_s: Sequence[float]) -> int:
+    """How many URLs may be fetched of those that are asked about at these times."""
+    return sum(firsts.later_s(f"{A}/page", 1, at_s) is None for at_s in times_s)
+
+
+@pytest.mark.parametrize(("price", "budget"), [(CHEAP, 1.0), (None, 1.0), (DEAR, 0.0)])
+def test_what_is_worth_the_price_leaves(price: float | None, budget: float) -> None:
+    """And so does everything where there is no price yet, or no budget to be thrifty with."""
+    assert let_through(asker(price, budget), range(1_000)) == 1_000
+
+
+def test_a_part_of_the_budget_is_for_the_unseen_whatever_the_price() -> None:
+    """Of an hour at a page a second a tenth at least, and hardly more; the others are told when to come back."""
+    firsts = asker(DEAR)
+    assert 0.1 <= let_through(firsts, range(3_600)) / 3_600 < 0.12
+    told = [firsts.later_s(f"{A}/page", 1, 3_600.0) for _ in range(2)]
+    assert told[1] is not None
+    assert told[1] >= 3_600.0 + MINUTE_S
+
+
+def crawled(price: float) -> Drive:
+    """A crawl under a budget that begins with a price which an earlier run left."""
+    web = MemoryWeb({f"{A}/d/{n}": page(title=f"number {n}") for n in range(100)})
+    web.replies[f"{A}/start"] = page(*(f"/d/{n}" for n in range(100)))
+    site = Site(f"{A}/start", scope="host", overrule=("trap",))
+    drive = Drive(web, rules_for(site, recrawl=True, budget_per_s=0.5, delay_s=0.1), workers=1)
+    drive.book.set_life("refresh purse", Purse("expected-gain", price=price, is_settled=True).to_json())
+    return Drive(web, drive.rules, workers=1, db=drive.db).begin().run(2 * MINUTE_S)
+
+
+def test_a_new_site_is_crawled_at_once_at_an_ordinary_price_and_slowly_at_any() -> None:
+    """What a page is usually worth is far above what refreshes cost; and no price stops a first crawl."""
+    assert 0.9 * 60 <= len(crawled(1.0).asked_urls()) <= 62
+    assert 3 <= len(crawled(DEAR).asked_urls()) <= 0.6 * 60
+
+
+def test_sections_that_bring_more_are_worth_more_and_a_restart_remembers_it() -> None:
+    """By what their first fetches brought to search; what people never searched for keeps a part of its worth."""
+    web = MemoryWeb({f"{A}/{part}/{n}": page(title=f"{part} {n}") for part in ("news", "tags") for n in range(12)})
+    web.replies[f"{A}/start"] = page(*(url.removeprefix(A) for url in web.replies))
+    drive = Drive(web, rules_for(Site(f"{A}/start", scope="host"), delay_s=0.1), workers=1).begin().run()
+    firsts = FirstFetches(Rules(budget_per_s=1.0), drive.book, lambda: 1.0)
+    rows = {url: row for url, row in drive.pages().items() if url != f"{A}/start"}
+    firsts.changed([Gained(row.id, row.fetched_s, 1.0, None) for row in rows.values()], drive.now_s)
+    gains = [Gained(row.id, row.fetched_s, 9.0 * ("news" in url), None) for url, row in rows.items()]
+    firsts.gained(gains, drive.now_s + 3_600.0)
+    again = FirstFetches(Rules(budget_per_s=1.0), drive.book, lambda: 1.0)
+    for known in (firsts, again):
+        news, tags = (known.worth(f"{A}/{part}/new", 1) for part in ("news", "tags"))
+        assert news > tags > 0

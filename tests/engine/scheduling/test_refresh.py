@@ -1,0 +1,227 @@
+"""Refreshing with a price: what is learned, what it costs, and what survives a restart or other settings."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from math import inf
+
+import numpy as np
+import pytest
+from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, Server, moved, page, rules_for
+
+from vedette.engine.coordinator.state import Rules
+from vedette.engine.ports import Gained
+from vedette.engine.scheduling.refresh import Refreshing
+from vedette.engine.scheduling.refresh_policies import POLICIES
+from vedette.lab.core.registry import policies
+
+A = "https://a.test"
+START = f"{A}/start"
+HOUR_S, DAY_S = 3600.0, 86_400.0
+
+
+def letters(now_s: float, every_s: float = 1.0) -> str:
+    """A word that is another one after each such time."""
+    return "".join(chr(ord("a") + int(digit)) for digit in str(int(now_s // every_s)))
+
+
+def web_of(pages: int, **more: Served | Server) -> MemoryWeb:
+    """A start that links to so many pages that stay as they are, and to those that are named."""
+    names = [f"/d/{n}" for n in range(pages)] + [f"/{name}" for name in more]
+    replies: dict[str, Served | Server] = {f"{A}{name}": page(title=letters(ord(name[-1]))) for name in names}
+    replies |= {f"{A}/{name}": served for name, served in more.items()}
+    return MemoryWeb({START: page(*names), **replies})
+
+
+def begun(web: MemoryWeb, **settings: object) -> Drive:
+    """A crawl that goes on for ever."""
+    return Drive(web, rules_for(START, recrawl=True, **settings)).begin()
+
+
+def kept_of(drive: Drive, url: str) -> tuple[float | None, bytes]:
+    """When the fetch before the latest was made, and what the policy remembers."""
+    (look,) = drive.book.looks([drive.pages()[url].id])
+    return look.kept.before_s, look.kept.memory
+
+
+def fetches(drive: Drive, since_s: float) -> int:
+    """How many pages were asked for since a time."""
+    return sum(asked.purpose == "page" and asked.sent_s >= since_s for asked in drive.log)
+
+
+def test_any_policy_of_the_folder_can_run_but_that_of_sources() -> None:
+    """What may be written into the configuration is what the lab compares."""
+    assert {*POLICIES} == {*policies("refresh")} - {"fixed"}
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_every_policy_runs_and_keeps_to_the_pace(name: str) -> None:
+    """Each refetches pages, and not many times as often as the default pace has; also one that no price can move."""
+    drive = begun(web_of(2, busy=lambda now_s: page(title=letters(now_s))), refresh=name)
+    for _ in range(12):  # day by day: a price moves also where nothing else happens
+        drive.run(DAY_S)
+    assert 0 < fetches(drive, drive.now_s - 6 * DAY_S) < 3.5 * 6 / 3 * len(drive.pages())
+
+
+def test_a_budget_is_spent_and_may_change_while_it_runs() -> None:
+    """With a budget of a page a day for each page about so many are fetched; with a tenth of it far fewer."""
+    drive = begun(web_of(5), budget_per_s=6 / DAY_S).run(40 * DAY_S)
+    assert 0.5 < fetches(drive, drive.now_s - 20 * DAY_S) / 120 < 1.2
+    drive.rule(replace(drive.rules, budget_per_s=0.6 / DAY_S))
+    drive.run(25 * DAY_S)
+    assert fetches(drive, drive.now_s - 15 * DAY_S) < 0.5 * 90
+
+
+def test_price_and_memory_survive_a_restart() -> None:
+    """The next run goes on with the price, with the page's own memory and with that of its groups."""
+    earlier = begun(web_of(6)).run(10 * DAY_S)
+    memory = kept_of(earlier, f"{A}/d/1")
+    later = Drive(earlier.web, earlier.rules, db=earlier.db, start_s=earlier.now_s)
+    assert later.keeper.refreshing.price == earlier.keeper.refreshing.price
+    assert later.keeper.refreshing.forecast == earlier.keeper.refreshing.forecast
+    assert kept_of(later, f"{A}/d/1") == memory
+    assert ("", *[f"{A}/", f"{A}/d/"]) == tuple(name for name, _ in later.book.groups())
+
+
+def test_another_policy_takes_over_without_a_restart() -> None:
+    """It begins anew, adopts every page within hours, and goes on fetching."""
+    drive = begun(web_of(6)).run(10 * DAY_S)
+    before = kept_of(drive, f"{A}/d/1")[1]
+    drive.rule(replace(drive.rules, refresh="freshness"))
+    assert drive.keeper.refreshing.policy == "freshness"
+    drive.run(10 * DAY_S)
+    memories = {kept_of(drive, f"{A}/d/{n}")[1][:4] for n in range(6)}
+    assert memories != {before[:4]}
+    assert len(memories) == 1
+    assert fetches(drive, drive.now_s - 5 * DAY_S)
+
+
+def test_pages_that_nobody_remembers_are_adopted() -> None:
+    """What an older format or an import left has no memory: it is given one, and a due time, as time goes by."""
+    drive = begun(web_of(6)).run(HOUR_S)
+    drive.db.execute("DELETE FROM refresh")
+    drive.db.execute("UPDATE page SET due_s = ?", (inf,))
+    for _ in range(3):
+        drive.now_s += 60.0
+        drive.keeper.renewed(drive.now_s)
+    assert drive.book.remembered_count() == len(drive.pages())
+    assert all(row.due_s < inf for row in drive.pages().values())
+
+
+@pytest.mark.parametrize("away", [Reply(410), moved("/d/0")])
+def test_a_page_that_goes_and_comes_back_begins_anew(away: Reply) -> None:
+    """While it is away nothing is remembered of it and the groups learn no change; then it is a new page."""
+
+    def served(now_s: float) -> Reply:
+        return away if 5 * DAY_S < now_s < 15 * DAY_S else page(title="here")
+
+    drive = begun(web_of(2, here=served)).run(12 * DAY_S)
+    (look,) = drive.book.looks([drive.pages()[f"{A}/here"].id])
+    assert look.page.status == away.status
+    assert not look.kept.memory
+    assert drive.keeper.refreshing.forecast.found_share == 0.0
+    drive.run(12 * DAY_S)
+    assert drive.pages()[f"{A}/here"].status == 200
+    assert kept_of(drive, f"{A}/here")[1]
+    assert drive.keeper.refreshing.forecast.found_share == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_page_that_is_due_at_an_old_price_is_asked_about_again() -> None:
+    """When the price has risen by the time a page is due, it is not fetched, and has a later time."""
+    drive = begun(web_of(4)).run(HOUR_S)
+    url = f"{A}/d/1"
+    due_s = drive.pages()[url].due_s
+    drive.db.execute(
+        "UPDATE life SET value = replace(value, '\"price\": ', '\"price\": 9') WHERE what = 'refresh purse'"
+    )
+    dear = Refreshing(Rules(recrawl=True), drive.book)
+    assert (dear.price or 0.0) > 2 * (drive.keeper.refreshing.price or 0.0)
+    due, _ = dear.due(due_s, 100)
+    assert drive.pages()[url].id not in [one.id for one in due]
+    assert due_s < drive.pages()[url].due_s < inf
+
+
+def test_what_fetches_brought_is_learned_once_per_fetch() -> None:
+    """A gain of the latest fetch is kept and learned from; one of an earlier fetch is not."""
+    drive = begun(web_of(3, busy=lambda now_s: page(title=letters(now_s)))).run(20 * DAY_S)
+    row = drive.pages()[f"{A}/busy"]
+    before = kept_of(drive, f"{A}/busy")
+    drive.keeper.gained([Gained(row.id, row.fetched_s - DAY_S, 3.0, 1.0)], drive.now_s)
+    assert kept_of(drive, f"{A}/busy") == before
+    drive.keeper.gained([Gained(row.id, row.fetched_s, 3.0, None), Gained(10**6, 0.0, 1.0, 1.0)], drive.now_s)
+    (look,) = drive.book.looks([row.id])
+    assert (look.kept.gain, look.kept.views) == (3.0, None)
+    assert look.kept.memory != before[1]
+
+
+def measured_days(drive: Drive, days: int, gain_of: Mapping[str, float]) -> None:
+    """Run, and tell each hour what the latest fetches of some pages brought."""
+    for _ in range(days * 24):
+        drive.run(HOUR_S)
+        rows = [(drive.pages()[url], gain) for url, gain in gain_of.items()]
+        drive.keeper.gained([Gained(row.id, row.fetched_s, gain, 1.0) for row, gain in rows], drive.now_s)
+
+
+def test_what_searches_do_not_notice_is_no_change() -> None:
+    """Of two pages that change all the time, the one whose changes move nothing in searches is believed to be quiet."""
+    drive = begun(
+        web_of(2, loud=lambda now_s: page(title=letters(now_s)), mute=lambda now_s: page(title=letters(now_s)))
+    )
+    loud, mute = f"{A}/loud", f"{A}/mute"
+    drive.run(HOUR_S)
+    measured_days(drive, 12, {loud: 1.0, mute: 0.0})
+    rates = []
+    for url in (loud, mute):
+        (look,) = drive.book.looks([drive.pages()[url].id])
+        asked = drive.keeper.refreshing.asked_of(look, drive.now_s)
+        assert asked is not None
+        assert asked.rate_d is not None
+        rates.append(asked.rate_d)
+    assert rates[1] < rates[0] / 2
+
+
+def test_a_change_that_nobody_weighs_counts_as_it_was_found() -> None:
+    """Where gains stop coming, what was put off is learned from at the next fetch: nothing is lost."""
+    drive = begun(web_of(2, busy=lambda now_s: page(title=letters(now_s)))).run(HOUR_S)
+    drive.keeper.gained([Gained(10**6, 0.0, 1.0, 1.0)], drive.now_s)
+    before = drive.keeper.refreshing.forecast.refreshes
+    fetches = drive.asked_urls().count(f"{A}/busy")
+    while drive.asked_urls().count(f"{A}/busy") < fetches + 2:
+        drive.run(6 * HOUR_S)
+        drive.keeper.gained([Gained(10**6, 0.0, 1.0, 1.0)], drive.now_s)
+    assert (drive.keeper.refreshing.forecast.found_share or 0.0) > 0.0
+    assert drive.keeper.refreshing.forecast.refreshes > before
+
+
+def test_what_changes_is_expected_to_change() -> None:
+    """After some weeks, of pages that change each day most are expected to have changed, and are found so."""
+    busy = {f"b{n}": lambda now_s: page(title=letters(now_s)) for n in range(3)}
+    drive = begun(web_of(1, **busy)).run(40 * DAY_S)
+    forecast = drive.keeper.refreshing.forecast
+    assert forecast.expected_share == pytest.approx(forecast.found_share, abs=0.25)
+    assert sum(forecast.count) == pytest.approx(forecast.refreshes)
+    (look,) = drive.book.looks([drive.pages()[f"{A}/b1"].id])
+    asked = drive.keeper.refreshing.asked_of(look, drive.now_s)
+    assert asked is not None
+    assert asked.rate_low_d is not None
+    assert asked.rate_low_d <= (asked.rate_d or 0.0) <= (asked.rate_high_d or 0.0)
+
+
+def test_no_page_is_asked_for_twice_in_an_hour() -> None:
+    """However large the budget and however small the site."""
+    drive = begun(web_of(0, busy=lambda now_s: page(title=letters(now_s))), budget_per_s=10.0).run(DAY_S)
+    times = [asked.sent_s for asked in drive.log if asked.url == f"{A}/busy"]
+    gaps = np.array([after - before for before, after in pairwise(times)])
+    assert len(gaps) > 10
+    assert gaps.min() >= HOUR_S
+
+
+def test_pages_that_are_due_all_the_time_have_turns_in_order() -> None:
+    """With more due than may be fetched, and no price to tell them apart, no page is overtaken by its like."""
+    names = ("a", "b")
+    more: dict[str, Served | Server] = {name: lambda now_s: page(title=letters(now_s)) for name in names}
+    drive = begun(web_of(0, **more), refresh="nutch").run(60 * DAY_S)
+    times = [[asked.sent_s for asked in drive.log if asked.url == f"{A}/{name}"] for name in names]
+    assert abs(len(times[0]) - len(times[1])) <= 2
+    # Three pages, one fetch a day: two may stand before it, and it has its own interval.
+    assert max(after - before for each in times for before, after in pairwise(each)) < 5 * DAY_S

@@ -1,0 +1,109 @@
+"""Unseen URLs in line by worth where the price binds: nobody is lost, known pages stay, and else nothing changes."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from tests.engine.memory_web import Drive, MemoryWeb, page, rules_for
+from tests.engine.shocks import BusyDrive
+
+from vedette.engine.ports import Gained
+from vedette.engine.scheduling import worth_queue as by_worth
+from vedette.engine.scheduling.price_controller import PURSE, Purse
+from vedette.model import Site
+
+A = "https://a.test"
+SITE = Site(f"{A}/start", scope="host", overrule=("trap",))
+TRIED, PAGES = 20, 300
+PRICE = 700.0
+
+
+def site() -> MemoryWeb:
+    """Some pages of both sections, then all other poor ones, then all other good ones."""
+    paths = [f"/{part}/{n}" for n in range(TRIED) for part in ("poor", "good")]
+    paths += [f"/{part}/{n}" for part in ("poor", "good") for n in range(TRIED, PAGES)]
+    web = MemoryWeb({f"{A}{path}": page(title=path) for path in paths})
+    web.replies[f"{A}/start"] = page(*paths)
+    return web
+
+
+def taught(gains: dict[str, float], order: str = "impact") -> Drive:
+    """A crawl that has fetched some of both, and was told what these brought; then a price was set."""
+    rules = rules_for(SITE, recrawl=True, budget_per_s=1.0, delay_s=0.5, order=order)
+    drive = BusyDrive(site(), rules, workers=1).begin()
+    drive.run(until=lambda: len(drive.pages()) > 2 * TRIED)
+    drive._report()
+    rows = [(url.split("/")[3], row) for url, row in drive.pages().items() if not url.endswith("/start")]
+    firsts = [Gained(row.id, row.fetched_s, gains[part], None) for part, row in rows if gains]
+    drive.keeper.gained([Gained(row.id, row.fetched_s, 1.0, None) for _, row in rows if gains], drive.now_s)
+    drive.keeper.gained((), drive.now_s + 3_600.0, firsts)
+    drive.book.set_life(PURSE, Purse("expected-gain", price=PRICE, is_settled=True).to_json())
+    return BusyDrive(drive.web, rules, workers=1, db=drive.db, start_s=drive.now_s).begin()
+
+
+def sections(urls: Sequence[str]) -> list[str]:
+    """The section of each."""
+    return [url.split("/")[3] for url in urls if url.count("/") > 3]
+
+
+@pytest.mark.parametrize("step", [7, 5_000])
+def test_good_ones_come_first_though_found_last_and_nobody_is_lost(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """However many are weighed in a turn: all that waited waits still, and most of what leaves is good."""
+    monkeypatch.setattr(by_worth, "STEP", step)
+    drive = taught({"good": 9.0, "poor": 0.0})
+    known = set(drive.depths())
+    drive.run(300.0)
+    late = sections(drive.asked_urls())[-60:]
+    assert late.count("good") >= 45
+    assert late.count("poor") >= 1
+    ids, _ = drive.urls.lined_up(drive.keeper.hosts["a.test"].id)
+    waiting = set(drive.book.urls_by_id(ids.tolist()).values())
+    assert len(waiting) == len(ids) == drive.urls.waiting(drive.keeper.hosts["a.test"].id)
+    assert known <= waiting | set(drive.pages()) | {f"{A}/start"}
+
+
+def test_what_is_found_later_joins_the_queue_of_its_worth() -> None:
+    """A good page that is found behind hundreds of poor ones is among the next, and a poor one is not."""
+    drive = taught({"good": 9.0, "poor": 0.0})
+    drive.run(120.0)
+    host = drive.keeper.hosts["a.test"].id
+    drive.keeper.found([f"{A}/good/new", f"{A}/poor/new"], 4, drive.now_s)
+    ids, fronts = drive.urls.lined_up(host)
+    new = dict(zip(drive.urls.find([f"{A}/good/new", f"{A}/poor/new"]).tolist(), ("good", "poor"), strict=True))
+    found = {new[id_]: front for id_, front in zip(ids.tolist(), fronts.tolist(), strict=True) if id_ in new}
+    assert found["good"] < 6 < found["poor"]
+
+
+@pytest.mark.parametrize(("gains", "order"), [({}, "impact"), ({"good": 9.0, "poor": 0.0}, "breadth")])
+def test_where_nothing_was_learned_or_the_operator_wants_it_all_stays_breadth_first(
+    gains: dict[str, float], order: str
+) -> None:
+    """Then the line is as it was: what was found first stands before what was found later."""
+    drive = taught(gains, order)
+    drive.run(150.0)
+    host = drive.keeper.hosts["a.test"]
+    assert host.sifted is None
+    _, fronts = drive.urls.lined_up(host.id)
+    assert set(fronts.tolist()) == {2}
+
+
+def test_known_pages_that_wait_again_keep_their_place() -> None:
+    """A page that is to be refreshed is no unseen one, in whatever section it lies."""
+    drive = taught({"good": 9.0, "poor": 0.0})
+    host = drive.keeper.hosts["a.test"].id
+    seen = [row.id for url, row in drive.pages().items() if "/poor/" in url]
+    drive.run(5.0)
+    drive.urls.again(seen, priority=6)
+    drive.run(until=lambda: drive.keeper.hosts["a.test"].sifted is not None)
+    ids, fronts = drive.urls.lined_up(host)
+    still = {id_: front for id_, front in zip(ids.tolist(), fronts.tolist(), strict=True) if id_ in seen}
+    assert set(still.values()) == {6}
+
+
+def test_many_worths_are_those_of_each() -> None:
+    """Whoever weighs a thousand at once comes to what one at a time comes to."""
+    firsts = taught({"good": 9.0, "poor": 0.0}).keeper.firsts
+    urls = [f"{A}/{path}" for path in ("good/1", "poor/2", "good/x/y?a=/b/", "", "other/3", "good/4")]
+    links = [1, 1, 5, 0, 200, 3]
+    each = [firsts.worth(url, number) for url, number in zip(urls, links, strict=True)]
+    assert np.allclose(firsts.worths(urls, links), each)

@@ -1,0 +1,95 @@
+"""A search over a real index by what readers taught: what moves, what is said, and where nothing is tried."""
+
+import numpy as np
+import pytest
+from tests.engine.index_snapshots import NOW_S, Leaf, TestShelf
+from tests.serve.rank.test_reranking import reputation
+
+from vedette.engine.search.learned_order import group_number
+from vedette.engine.search.search import Searcher
+from vedette.serve.rank.reputation import Reputation
+from vedette.serve.rank.reranking import UNPROVEN
+from vedette.serve.rank.rules import NO_RULES, PINNED, Rules, read_rules
+from vedette.serve.slate import ANYBODY, Audience, Slate, Wish
+
+LEAVES = [Leaf(f"http://h{n % 7}.org/{n}", f"Kites {n}", f"kites and other birds {n}") for n in range(1, 15)]
+TRYING = Audience(unproven=2, seed=5)
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> TestShelf:
+    """Pages that answer about alike, and a home page."""
+    home = Leaf("http://kites.org/", "Kites", "kites of the world")
+    return TestShelf([*LEAVES, home], tmp_path_factory.mktemp("index"))
+
+
+def asked_for(known: Reputation, query: str, views: float = 100.0) -> Reputation:
+    """The same where this query is asked often."""
+    return known._replace(query=np.array([group_number(query)]), query_views=np.array([views]))
+
+
+def slate(
+    shelf: TestShelf,
+    known: Reputation | None,
+    audience: Audience = ANYBODY,
+    query: str = "birds",
+    rules: Rules = NO_RULES,
+) -> Slate:
+    """What is shown."""
+    return Searcher(shelf, rules, known).search(Wish(query, audience=audience), NOW_S)
+
+
+def test_a_liked_page_comes_first_and_says_why(shelf: TestShelf) -> None:
+    """Its score has what quality added, its reasons and its sentence tell it, and its features keep it."""
+    plain = slate(shelf, None)
+    last = plain.results[-1].id
+    first = slate(shelf, reputation({last: (90.0, 100.0)})).results[0]
+    assert first.id == last
+    assert sum(reason.contribution for reason in first.why) == pytest.approx(first.score, abs=0.1)
+    assert "Of about 100 readers who looked at it lately, 90 liked it." in first.sentence
+    assert dict(first.features)["quality"] > 0
+
+
+def test_whoever_is_compared_with_gets_relevance(shelf: TestShelf) -> None:
+    """For readers of the other group, and without anything learned, a slate is what it was."""
+    known = reputation({14: (90.0, 100.0)})
+    assert slate(shelf, known, Audience(is_learned=False, unproven=2)).results == slate(shelf, None).results
+
+
+def test_unproven_pages_are_tried_and_say_so(shelf: TestShelf) -> None:
+    """Two at most of the first ten, none of them first, each with its note and its propensity; the same list again."""
+    known = asked_for(reputation(dict.fromkeys(range(1, 11), (10.0, 100.0)), teaching=1.0), "birds")
+    shown = slate(shelf, known, TRYING)
+    tried = [place for place, result in enumerate(shown.results, 1) if result.note == UNPROVEN]
+    assert 1 <= len(tried) <= 2
+    assert 1 not in tried
+    assert all(0 < result.propensity <= 1 for result in shown.results)
+    assert "Few readers have seen it." in shown.results[tried[0] - 1].sentence
+    assert slate(shelf, known, TRYING) == shown
+
+
+def test_who_may_not_be_shown_any_is_not(shelf: TestShelf) -> None:
+    """Programs and people who had their share get what is known."""
+    known = asked_for(reputation(dict.fromkeys(range(1, 11), (10.0, 100.0)), teaching=1.0), "birds")
+    assert UNPROVEN not in [result.note for result in slate(shelf, known).results]
+
+
+def test_nothing_is_tried_where_the_query_names_a_site(shelf: TestShelf) -> None:
+    """Who types the name of a site wants its home page."""
+    known = reputation(dict.fromkeys(range(1, 11), (10.0, 100.0)), teaching=1.0)
+    shown = slate(shelf, asked_for(known, "kites"), TRYING, "kites")
+    assert shown.results[0].url == "http://kites.org/"
+    assert UNPROVEN not in [result.note for result in shown.results]
+
+
+def test_pins_stay_first(shelf: TestShelf) -> None:
+    """What the operator pinned goes before whatever readers like."""
+    rules = read_rules([], [("birds", LEAVES[4].url)], [])
+    shown = slate(shelf, reputation({14: (90.0, 100.0)}), query="birds", rules=rules)
+    assert [result.note for result in shown.results[:1]] == [PINNED]
+    assert shown.results[1].id == 14
+
+
+def test_nothing_found_is_nothing_shown(shelf: TestShelf) -> None:
+    """A search that finds nothing shows nothing, whatever was learned."""
+    assert slate(shelf, reputation({}), TRYING, "zeppelin").results == ()

@@ -1,0 +1,48 @@
+"""Blows to a crawl under a budget: no minute costs more than it may, and all that may be spent is."""
+
+from dataclasses import replace
+
+import pytest
+from tests.engine.shocks import BLOWS, struck
+from tests.engine.weighted_hosts import weighed
+
+# A request more or less is this part of a minute's budget: thirty, or fifteen where it is halved.
+ONE = 1 / 15
+
+
+@pytest.mark.parametrize("name", BLOWS)
+def test_a_blow_is_taken_within_three_minutes(name: str) -> None:
+    """Then no minute has more than 102 % of its budget, a request aside; ten have 98 %; and everybody has turns.
+
+    The same at a larger budget and with the policy that runs live is printed by ``shocks``.
+    """
+    taken = struck(replace(BLOWS[name], hosts=10, per_s=0.5), refresh="uniform")
+    assert taken.most <= 1.02 + ONE
+    assert taken.least >= 0.98
+    assert taken.longest_s <= 90.0
+    assert taken.newcomer >= (20 if BLOWS[name].new_site else 0)
+
+
+def test_no_host_waits_while_its_work_is_worth_the_price() -> None:
+    """Where budget is left, who has such work is asked as often as politeness allows, and who has none is not.
+
+    A tenth of the budget goes to those whose work is not worth it, so that they can prove otherwise.
+    """
+    waited = weighed({"good": 2, "poor": 3}, per_s=4.0)
+    assert waited.worths["good"] > waited.price
+    assert waited.longest_s["good"] <= 6.0
+    assert waited.per_s["good"] >= 2 * 0.8
+    assert 0.05 * 4.0 <= waited.per_s["poor"] <= 0.15 * 4.0
+
+
+def test_no_page_worth_the_price_waits_behind_pages_that_are_not() -> None:
+    """A host with both, of which the poor ones were found first, is asked for good ones as often as a good host is.
+
+    A small part of what it is asked for is poor, so that these can prove otherwise.
+    """
+    waited = weighed({"good": 1, "poor": 1, "both": 1}, per_s=1.0, pages=900)
+    assert waited.worths["good"] > waited.price > waited.worths["poor"]
+    assert waited.longest_s["both"] <= 12.0
+    assert waited.per_s["both"] >= 0.8 * waited.per_s["good"]
+    assert waited.sections["good"] >= 0.8
+    assert 0.05 <= waited.sections["poor"] <= 0.15

@@ -1,0 +1,105 @@
+"""What sitemaps, feeds and links say of known pages: dates that tell of changes, how often pages are named, costs."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, Server, page, robots, rules_for
+
+from vedette.engine.ports import Look, Signal
+from vedette.engine.scheduling.policy_memory import Recollection
+from vedette.engine.scheduling.schedule import Schedule
+from vedette.refresh.policies.fixed import Fixed
+
+A = "https://a.test"
+START = f"{A}/start"
+HOUR_S, DAY_S = 3600.0, 86_400.0
+
+
+def stamped(at_s: float) -> str:
+    """A time as sitemaps and feeds write it."""
+    return datetime.fromtimestamp(at_s, UTC).isoformat()
+
+
+def site_map(dates: dict[str, float]) -> Reply:
+    """A sitemap that names these pages, each with the date of its last change."""
+    urls = "".join(f"<url><loc>{A}{path}</loc><lastmod>{stamped(at_s)}</lastmod></url>" for path, at_s in dates.items())
+    return Reply(200, (("content-type", "application/xml"),), f"<urlset>{urls}</urlset>".encode())
+
+
+def feed(dates: dict[str, float]) -> Reply:
+    """The same as a feed."""
+    entries = "".join(
+        f'<entry><link href="{A}{path}"/><updated>{stamped(at_s)}</updated></entry>' for path, at_s in dates.items()
+    )
+    body = f'<feed xmlns="http://www.w3.org/2005/Atom">{entries}</feed>'
+    return Reply(200, (("content-type", "application/atom+xml"),), body.encode())
+
+
+def begun(replies: dict[str, Served | Server], **settings: object) -> Drive:
+    """A crawl that looks at its sources each hour."""
+    web = MemoryWeb({f"{A}/robots.txt": robots(f"Sitemap: {A}/map.xml"), **replies})
+    schedule = Schedule(recrawl=True, sources=Fixed(interval_s=HOUR_S))
+    return Drive(web, rules_for(START, recrawl=True, **settings), schedule=schedule).begin()
+
+
+def look_of(drive: Drive, path: str) -> Look:
+    """A page as the policy looks at it."""
+    (look,) = drive.book.looks([drive.pages()[f"{A}{path}"].id])
+    return look
+
+
+@pytest.mark.parametrize(("write", "kind"), [(site_map, "sitemap"), (feed, "feed")])
+def test_a_date_after_the_last_fetch_is_a_signal(write: Callable[[dict[str, float]], Reply], kind: str) -> None:
+    """A sitemap or feed that says that a page changed since it was fetched is kept as news; an older date is not."""
+    changed_s = 5 * HOUR_S
+
+    def told(now_s: float) -> Reply:
+        dates = {"/p": changed_s if now_s > changed_s else 10.0, "/q": 10.0}
+        return write(dates)
+
+    drive = begun({START: page("/p", "/q"), f"{A}/p": page(title="p"), f"{A}/q": page(title="q"), f"{A}/map.xml": told})
+    drive.run(3 * HOUR_S)
+    assert look_of(drive, "/p").kept.signal_s is None
+    drive.run(5 * HOUR_S)
+    assert look_of(drive, "/p").kept.signal_s == pytest.approx(changed_s)
+    assert look_of(drive, "/q").kept.signal_s is None
+    assert drive.book.signal_of(look_of(drive, "/p").page.id) == (changed_s, kind)
+
+
+def test_dates_of_the_future_and_of_no_page_say_nothing() -> None:
+    """A date that lies weeks ahead is no news, nor is any of a URL that was never fetched; a little ahead means now."""
+    drive = begun({START: page("/p"), f"{A}/p": page(title="p")}).run(2 * HOUR_S)
+    id_, now_s = look_of(drive, "/p").page.id, drive.now_s
+    far, unknown = Signal(id_, now_s + 30 * DAY_S, "ping"), Signal(10**6, now_s, "ping")
+    assert drive.keeper.refreshing.signalled([far, unknown], now_s) == 0
+    assert drive.keeper.refreshing.signalled([Signal(id_, now_s + 60.0, "ping")], now_s) == 1
+    assert look_of(drive, "/p").kept.signal_s == now_s
+    assert drive.keeper.refreshing.signalled([Signal(id_, now_s - 60.0, "sitemap")], now_s) == 0
+
+
+def test_the_policy_is_told_of_links_signals_and_costs() -> None:
+    """All three columns are filled for pages at hand: pages that link, the last signal, and what a fetch costs."""
+    replies: dict[str, Served | Server] = {START: page("/p", "/q"), f"{A}/p": page("/q"), f"{A}/q": page("/q")}
+    replies[f"{A}/p"] = page("/q", title="word " * 60_000)
+    drive = begun(replies).run(2 * HOUR_S)
+    looks = [look_of(drive, path) for path in ("/p", "/q")]
+    drive.keeper.refreshing.signalled([Signal(looks[0].page.id, drive.now_s, "ping")], drive.now_s)
+    looks = [look_of(drive, path) for path in ("/p", "/q")]
+    memory: Recollection = drive.keeper.refreshing._memory
+    batch = memory.of_looks(looks).batch
+    assert batch.signal_s[0] == drive.now_s
+    assert np.isnan(batch.signal_s[1])
+    assert batch.cost[0] > 1 > batch.cost[1] > 0
+    assert batch.links[1] > batch.links[0] >= 1
+
+
+def test_links_are_not_counted_again_when_a_page_is_fetched_again() -> None:
+    """However often the page is fetched that links to another, it is one page that links."""
+    drive = begun({START: page("/p"), f"{A}/p": page()}, refresh="nutch")
+    id_ = look_of(drive.run(HOUR_S), "/p").page.id
+    counted = drive.urls.times_named(np.array([id_], np.uint32)).tolist()
+    drive.run(5 * DAY_S)
+    assert len([url for url in drive.asked_urls() if url == START]) > 1
+    assert drive.urls.times_named(np.array([id_], np.uint32)).tolist() == counted

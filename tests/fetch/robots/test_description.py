@@ -1,0 +1,84 @@
+"""What is said of a robots.txt to people and to a store."""
+
+import json
+
+import pytest
+
+from vedette.errors import StoreCorrupt
+from vedette.fetch.robots.state import (
+    UNKNOWN,
+    RobotsAnswered,
+    RobotsSilent,
+    RobotsState,
+    explain,
+    from_json,
+    observe,
+    to_json,
+)
+
+HOUR_S = 3600.0
+GOOD = observe(UNKNOWN, RobotsAnswered(0.0, 200, b"User-agent: *\nDisallow: /a\n", 0, ()), "vedette")
+GONE = observe(UNKNOWN, RobotsAnswered(0.0, 404, b"", 0, ()), "vedette")
+FAILED = observe(UNKNOWN, RobotsSilent(0.0, "too slow"), "vedette")
+FAILED_LATER = observe(GOOD, RobotsAnswered(HOUR_S, 503, b"", 0, ()), "vedette")
+KEPT_COPY = (
+    "No page is asked for during 1 minute: robots.txt failed once (status 503); "
+    "the last good copy was read 1 hour ago, has 1 rule for us."
+)
+
+
+@pytest.mark.parametrize(
+    ("state", "now_s", "sentence"),
+    [
+        (UNKNOWN, 0.0, "robots.txt has not been read yet."),
+        (GOOD, 2 * HOUR_S, "robots.txt was read 2 hours ago, has 1 rule for us and holds for another 22 hours."),
+        (GOOD, 25 * HOUR_S, "robots.txt is to be asked for before any page: what was known ran out 1 hour ago."),
+        (GONE, HOUR_S, "There is no robots.txt (status 404): everything is allowed for another 23 hours."),
+        (FAILED, 1.0, "No page is asked for during 59 seconds: robots.txt failed once (too slow)."),
+        (
+            FAILED_LATER,
+            HOUR_S,
+            KEPT_COPY,
+        ),
+        (
+            FAILED,
+            65.0,
+            "robots.txt is to be asked for before any page: the wait after a failure (too slow) ended 5 seconds ago.",
+        ),
+    ],
+)
+def test_a_state_is_told_in_one_sentence(state: RobotsState, now_s: float, sentence: str) -> None:
+    """Each standing says what holds, why, and for how long."""
+    assert explain(state, now_s) == sentence
+
+
+@pytest.mark.parametrize("state", [UNKNOWN, GOOD, GONE, FAILED, FAILED_LATER])
+def test_a_state_survives_a_store(state: RobotsState) -> None:
+    """What JSON wrote is read back as the same state, rules included."""
+    assert from_json(json.loads(json.dumps(to_json(state))), "vedette") == state
+
+
+def test_a_stored_file_is_read_for_the_agent_that_asks() -> None:
+    """The bytes are kept, so a crawler under another name gets its own rules from the same store."""
+    body = b"User-agent: other\nDisallow: /\n"
+    state = observe(UNKNOWN, RobotsAnswered(0.0, 200, body, 0, ()), "vedette")
+    assert state.rules.allows("https://example.org/")
+    assert not from_json(to_json(state), "other").rules.allows("https://example.org/")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"standing": "perhaps"},
+        {"until_s": "later"},
+        {"failures": None},
+        {"last_good": None},
+        {"last_good": 1},
+        {"last_good": {}},
+        {"last_good": dict(to_json(GOOD)["last_good"] or {}, body="\u20ac")},
+    ],
+)
+def test_a_damaged_state_is_reported(change: dict[str, object]) -> None:
+    """A stored state that contradicts itself is an error of the store; above all it never allows everything."""
+    with pytest.raises(StoreCorrupt):
+        from_json({**to_json(GOOD), **change}, "vedette")

@@ -1,0 +1,107 @@
+"""What a page lets us do with it."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from vedette.fetch.robots.meta_tags import FREE, Directives, from_headers, from_meta, merge
+
+JUNE_S = datetime(2010, 6, 25, 23, 0, 0, tzinfo=UTC).timestamp()
+
+
+def of_header(*values: str) -> Directives:
+    """What these X-Robots-Tag values say to us."""
+    return from_headers(tuple(("x-robots-tag", value) for value in values), "vedette")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("noindex", Directives(index=False)),
+        ("nofollow", Directives(follow=False)),
+        ("none", Directives(index=False, follow=False)),
+        ("NoArchive", Directives(archive=False)),
+        ("nocache", Directives(archive=False)),
+        ("nosnippet", Directives(snippet=False)),
+        ("noindex,nofollow", Directives(index=False, follow=False)),
+        (" noindex ; nofollow ", Directives(index=False, follow=False)),
+        ("noindex nofollow", Directives(index=False, follow=False)),
+        ("index, follow, all", FREE),
+        ("max-snippet:80", Directives(max_snippet=80)),
+        ("max-snippet: 80, max-snippet:20", Directives(max_snippet=20)),
+        ("max-snippet:0", Directives(snippet=False, max_snippet=0)),
+        ("max-snippet:-1", FREE),
+        ("max-snippet:" + "9" * 5000, FREE),
+        ("max-image-preview:large, noindex", Directives(index=False)),
+        ("unavailable_after: 25 Jun 2010 15:00:00 PST", Directives(unavailable_after_s=JUNE_S)),
+        ("unavailable_after: Friday, 25-Jun-10 23:00:00 GMT", Directives(unavailable_after_s=JUNE_S)),
+        ("unavailable_after: Fri, 25 Jun 2010 23:00:00 GMT, noindex", Directives(False, unavailable_after_s=JUNE_S)),
+        ("nofollow, unavailable_after:2010-06-25T23:00:00Z", Directives(follow=False, unavailable_after_s=JUNE_S)),
+        ("unavailable_after: tomorrow, noindex", Directives(index=False)),
+        ("unavailable_after:", FREE),
+        ("noindexing, xnoindex, please", FREE),
+        ("", FREE),
+        (":,:,,::", FREE),
+    ],
+)
+def test_the_words(words: str, expected: Directives) -> None:
+    """Header and meta tag understand the same words, in any case and order, and leave unknown ones aside."""
+    assert of_header(words) == expected
+    assert from_meta([("robots", words)], "vedette") == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "is_indexed"),
+    [
+        ("noindex", False),
+        ("vedette: noindex", False),
+        ("Vedette : nofollow, noindex", False),
+        ("robots: noindex", False),
+        ("*: noindex", False),
+        ("otherbot: noindex", True),
+        ("otherbot: nofollow, noindex", True),
+        ("otherbot: nofollow, vedette: noindex", False),
+        ("vedette: nofollow, otherbot: noindex", True),
+        ("noindex, otherbot: nofollow", False),
+        ("vedette-images: noindex", True),
+        ("noindex: true", False),
+    ],
+)
+def test_a_header_may_address_one_agent(value: str, *, is_indexed: bool) -> None:
+    """A name holds for what follows it, up to the next name; what is said to others does not bind us."""
+    assert of_header(value).index is is_indexed
+
+
+def test_a_date_is_no_address() -> None:
+    """The colons within a date do not turn it into the name of an agent."""
+    assert of_header("otherbot: unavailable_after: Fri, 25 Jun 2010 23:00:00 GMT") == FREE
+    assert of_header("vedette: unavailable_after: Fri, 25 Jun 2010 23:00:00 GMT").unavailable_after_s == JUNE_S
+
+
+def test_several_headers_add_up() -> None:
+    """Each header line starts anew for everyone, and all lines count together."""
+    assert of_header("otherbot: noindex", "nofollow", "noarchive") == Directives(follow=False, archive=False)
+
+
+def test_other_headers_say_nothing() -> None:
+    """Only X-Robots-Tag is read."""
+    assert from_headers((("x-robots", "noindex"), ("robots", "none")), "vedette") == FREE
+
+
+def test_meta_tags_of_our_name_add_to_those_for_everyone() -> None:
+    """The name is compared in any case; tags for other agents and of other kinds do not count."""
+    metas = [("ROBOTS", "nofollow"), (" Vedette ", "noarchive"), ("otherbot", "noindex"), ("description", "none")]
+    assert from_meta(metas, "vedette") == Directives(follow=False, archive=False)
+
+
+def test_merging_takes_the_stricter_part_of_each() -> None:
+    """Neither a smaller number nor an earlier date nor a prohibition is lost."""
+    a = Directives(index=False, max_snippet=10, unavailable_after_s=5.0)
+    b = Directives(snippet=False, max_snippet=20, unavailable_after_s=3.0)
+    assert merge(a, b) == Directives(False, snippet=False, max_snippet=10, unavailable_after_s=3.0)
+
+
+def test_endless_headers_come_back() -> None:
+    """A hundred thousand bytes of separators, words or names are read and come back."""
+    for noise in (",", "a:", "noindex ", " ", "unavailable_after:1,", "max-snippet:1,", "a" * 1000 + ","):
+        assert isinstance(of_header(noise * (100_000 // len(noise))), Directives)

@@ -1,0 +1,177 @@
+"""Secrets reach their own site, and nobody else; no mistake shows them."""
+
+import os
+from base64 import b64decode
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from vedette.adapters.files.secret_files import read_secrets
+from vedette.errors import ConfigError
+from vedette.fetch.credentials import Secrets, headers_for, hide, parse_secrets
+from vedette.model import Ask, Site
+
+HORSE = "correct-horse-battery"
+KEY = Secrets((("x-key", HORSE),))
+WORDS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=40)
+
+
+def complaint(text: str) -> str:
+    """What is said about a text of secrets that is wrong; one line, without the secret."""
+    with pytest.raises(ConfigError) as caught:
+        parse_secrets(text)
+    assert str(caught.value).isprintable()
+    assert HORSE not in str(caught.value)
+    return str(caught.value)
+
+
+def test_lines_are_headers() -> None:
+    """Header lines, empty lines and lines for people, with any line ends."""
+    text = "\ufeff# intranet\r\nCookie: a=b; c=d \r\n\r\n  # more\nX-Key:k:1\n"
+    assert parse_secrets(text).headers == (("cookie", "a=b; c=d"), ("x-key", "k:1"))
+    assert parse_secrets("").headers == ()
+
+
+@given(st.from_regex(r"[^:\s\0-\x1f]{1,20}", fullmatch=True), st.from_regex(r"\S{1,20}", fullmatch=True))
+def test_basic_is_user_and_password(user: str, password: str) -> None:
+    """A password may hold anything, colons and letters of any script; the server reads both back."""
+    ((name, value),) = parse_secrets(f"Basic: {user}:{password}").headers
+    scheme, _, coded = value.partition(" ")
+    assert (name, scheme) == ("authorization", "Basic")
+    assert b64decode(coded).decode() == f"{user}:{password}"
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        (HORSE, "line 1"),
+        (f"\n#\n{HORSE} {HORSE}: x", "line 3"),
+        (f"x-key: a\nx {HORSE}: y", "line 2"),
+        ("x-key:", "line 1"),
+        (f"Basic: {HORSE}", "password"),
+        (f"Host: {HORSE}", "host"),
+        (f"transfer-encoding: {HORSE}", "transfer-encoding"),
+        (f"Proxy-Authorization: {HORSE}", "proxy-authorization"),
+        (f"User-Agent: {HORSE}", "user-agent"),
+        (f"Basic: a:{HORSE}\nAuthorization: {HORSE}", "authorization"),
+        (f"x-key: {HORSE}\rx-evil: 1", "line 1"),
+        (f"x-key: {HORSE}\x00", "line 1"),
+        (f"x-key: {HORSE}\u20ac", "line 1"),
+    ],
+)
+def test_a_mistake_is_told_without_the_text(text: str, wrong: str) -> None:
+    """The line or the header is named; what stands there is not repeated."""
+    assert wrong in complaint(text)
+
+
+@pytest.mark.parametrize(
+    ("start", "url", "sent"),
+    [
+        ("https://a.test/docs/", "https://a.test/other", True),
+        ("https://a.test/", "https://a.test:443/", True),
+        ("https://a.test/", "https://b.a.test/", False),
+        ("https://b.a.test/", "https://a.test/", False),
+        ("https://a.test/", "https://a.test.evil.test/", False),
+        ("https://a.test/", "https://evil.test/?https://a.test/", False),
+        ("https://a.test/", "https://a.test@evil.test/", False),
+        ("https://a.test/", "http://a.test/", False),
+        ("http://a.test/", "http://a.test/x", True),
+        ("http://a.test/", "https://a.test/x", True),
+        ("https://a.test/", "https://a.test:8443/", False),
+        ("http://a.test:8080/", "http://a.test:8080/x", True),
+        ("http://a.test:8080/", "http://a.test:8081/x", False),
+        ("http://a.test:8080/", "https://a.test/x", False),
+        ("https://10.0.0.7/", "http://10.0.0.7/", True),
+        ("https://[fd00::7]/", "http://[fd00::7]/", True),
+        ("https://93.184.216.34/", "http://93.184.216.34/", False),
+    ],
+)
+def test_who_gets_them(start: str, url: str, *, sent: bool) -> None:
+    """The host and port of the start URL, and where that is https, only over https unless the address is private."""
+    assert headers_for(KEY, Site(start), url) == (KEY.headers if sent else ())
+
+
+@given(WORDS, st.sampled_from(["Cookie", "X-Key", "Authorization"]))
+def test_nothing_shows_them(secret: str, name: str) -> None:
+    """Secrets, Ask and Site are printed without them, and a text that a server spiced with them is cleaned."""
+    site = Site("https://a.test/", secrets="env:KEY")
+    assume(secret not in repr(site))  # a word that its settings have anyway
+    secrets = parse_secrets(f"{name}: {secret}")
+    ask = Ask("https://a.test/", "page", (("accept", "*/*"),), secrets.headers)
+    shown = f"{secrets!r} {ask!r} {site!r} {secrets} {ask}"
+    assert secret not in shown
+    assert secret not in hide(f"bad value: {secret}, {secret}{secret}", secrets.headers)
+
+
+def test_part_of_a_secret_is_a_secret() -> None:
+    """A server that repeats only the token, or one of the cookies, is not quoted either."""
+    headers = parse_secrets(f"Authorization: Bearer {HORSE}\nCookie: theme=dark; session=0123456789abcdef").headers
+    assert hide(f"unknown token {HORSE} in 0123456789abcdef", headers) == "unknown token … in …"
+
+
+def test_no_place_no_secrets() -> None:
+    """A site without secrets is asked without them."""
+    assert read_secrets("") == Secrets()
+
+
+def test_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variable's text is read; one that is not set is named."""
+    monkeypatch.setenv("WIKI_KEY", f"X-Key: {HORSE}")
+    assert read_secrets("env:WIKI_KEY") == KEY
+    monkeypatch.delenv("WIKI_KEY")
+    with pytest.raises(ConfigError, match="set WIKI_KEY"):
+        read_secrets("env:WIKI_KEY")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o400])
+def test_from_a_private_file(tmp_path: Path, mode: int) -> None:
+    """A file that only its owner can read is read."""
+    path = tmp_path / "wiki"
+    path.write_text(f"X-Key: {HORSE}\n")
+    path.chmod(mode)
+    assert read_secrets(f"file:{path}") == KEY
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o601, 0o777])
+def test_a_file_for_others_is_refused(tmp_path: Path, mode: int) -> None:
+    """Whatever others may do with the file, the message says what to type, and typing it helps."""
+    path = tmp_path / "wiki"
+    path.write_text(f"X-Key: {HORSE}\n")
+    path.chmod(mode)
+    with pytest.raises(ConfigError, match=f"chmod 600 {path}"):
+        read_secrets(f"file:{path}")
+    path.chmod(0o600)
+    assert read_secrets(f"file:{path}") == KEY
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    """What is missing, is no file, never ends or is no text is told in one line, and nothing is waited for."""
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    (tmp_path / "folder").mkdir(mode=0o700)
+    for name, content in (("binary", b"X-Key: \xff"), ("endless", b"#" * 1_000_000)):
+        (tmp_path / name).write_bytes(content)
+        (tmp_path / name).chmod(0o600)
+    for name in ("missing", "pipe", "folder", "binary", "endless", "nul\0"):
+        with pytest.raises(ConfigError) as caught:
+            read_secrets(f"file:{tmp_path / name}")
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("where", [HORSE, f"Bearer {HORSE}", f"http://{HORSE}", "env:", "file:", f"ENV:{HORSE}"])
+def test_a_secret_in_the_place_of_a_place(where: str) -> None:
+    """Who writes the secret itself where its place belongs is told so, without repeating it."""
+    with pytest.raises(ConfigError, match="env:NAME or file:PATH") as caught:
+        read_secrets(where)
+    assert HORSE not in str(caught.value)
+
+
+def test_a_mistake_in_a_file_names_the_file(tmp_path: Path) -> None:
+    """File and line are named, the text is not."""
+    path = tmp_path / "wiki"
+    path.write_text(f"# key\n{HORSE}\n")
+    path.chmod(0o600)
+    with pytest.raises(ConfigError, match=f"file:{path}: line 2") as caught:
+        read_secrets(f"file:{path}")
+    assert HORSE not in str(caught.value)

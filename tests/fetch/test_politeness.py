@@ -1,0 +1,133 @@
+"""How long a server is left alone: never shorter than anybody asked for, and longer when it is in trouble."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.fetch.politeness import FRESH, Rest, Strain, rest_after
+from vedette.model import Answer, Failure, Headers, NoAnswer, Outcome
+
+NOW_S = 1_800_000_000.0
+DAY_S = 86_400.0
+TROUBLE = [failure for failure in Failure if failure is not Failure.TOO_LARGE]
+
+seconds = st.floats(0, 1e6)
+statuses = st.integers(100, 599)
+strains = st.builds(Strain, st.integers(0, 10_000))
+retry_afters = st.one_of(st.just(()), st.text(max_size=20).map(lambda text: (("retry-after", text),)))
+
+
+def answer(status: int, headers: Headers = (), ended_s: float = NOW_S) -> Answer:
+    """An answer that came at some time."""
+    return Answer("http://a.test/", "page", status, headers, b"", ended_s - 5, ended_s, "127.0.0.1")
+
+
+def silence(failure: Failure = Failure.TIMEOUT) -> NoAnswer:
+    """A request that brought nothing."""
+    return NoAnswer("http://a.test/", "page", failure, "", NOW_S - 5, NOW_S)
+
+
+def rest(outcome: Outcome, strain: Strain = FRESH, delay_s: float = 1.0, crawl_delay_s: float | None = None) -> Rest:
+    """The rest after an outcome, with everyday settings."""
+    return rest_after(outcome, strain, delay_s=delay_s, crawl_delay_s=crawl_delay_s, address_delay_s=0.25)
+
+
+def waits(outcome: Outcome, times: int) -> list[float]:
+    """The rests of a host that has the same trouble again and again."""
+    found: list[float] = []
+    strain = FRESH
+    for _ in range(times):
+        after = rest(outcome, strain)
+        strain = after.strain
+        found.append(after.host_ready_s - NOW_S)
+    return found
+
+
+def test_the_gap_runs_from_the_end_of_the_answer() -> None:
+    """A slow answer does not shorten the rest after it."""
+    after = rest(answer(200), delay_s=3.0)
+    assert (after.host_ready_s, after.address_ready_s) == (NOW_S + 3.0, NOW_S + 0.25)
+    assert (after.strain, after.why) == (FRESH, "delay")
+
+
+@pytest.mark.parametrize(("delay_s", "crawl_delay_s", "gap_s"), [(1.0, 7.0, 7.0), (9.0, 7.0, 9.0), (2.0, None, 2.0)])
+def test_the_longer_delay_holds(delay_s: float, crawl_delay_s: float | None, gap_s: float) -> None:
+    """Neither the operator nor a robots.txt can shorten what the other asks for."""
+    assert rest(answer(200), delay_s=delay_s, crawl_delay_s=crawl_delay_s).host_ready_s == NOW_S + gap_s
+
+
+@pytest.mark.parametrize("outcome", [answer(429), answer(503), *map(silence, TROUBLE)])
+def test_repeated_trouble_doubles_the_rest_up_to_a_bound(outcome: Outcome) -> None:
+    """Each repetition waits longer than the one before, until a bound; no number of them overflows."""
+    found = waits(outcome, 2_000)
+    growing = found[: found.index(found[-1]) + 1]
+    assert all(later == 2 * earlier for earlier, later in pairwise(growing[:-1]))
+    assert growing == sorted(set(growing))
+    assert len(growing) > 3
+    assert found[-1] <= DAY_S
+
+
+@pytest.mark.parametrize("outcome", [answer(200), answer(301), answer(404), answer(500), silence(Failure.TOO_LARGE)])
+def test_an_answer_ends_the_trouble(outcome: Outcome) -> None:
+    """Once a host answers, it is asked at its usual pace; a body that was too large is an answer."""
+    after = rest(outcome, Strain(5), delay_s=1.0)
+    assert (after.strain, after.host_ready_s) == (FRESH, NOW_S + 1.0)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("value", ["7200", "Sun, 17 Jan 2027 08:00:00 GMT"])
+def test_retry_after_is_obeyed(status: int, value: str) -> None:
+    """A server that names a time gets at least that time; the date of RFC 9110 is as good as a number."""
+    ended_s = 1_800_165_600.0  # two hours before that date
+    after = rest(answer(status, (("retry-after", value),), ended_s))
+    assert (after.host_ready_s, after.why) == (ended_s + 7200, "Retry-After")
+
+
+@pytest.mark.parametrize("value", ["99999999", "9" * 500, "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_nobody_is_waited_for_longer_than_a_day(value: str) -> None:
+    """An absurd Retry-After does not put a host away for ever."""
+    assert rest(answer(429, (("retry-after", value),))).host_ready_s == NOW_S + DAY_S
+
+
+def test_the_reason_names_what_decided() -> None:
+    """People are told which of the delays it is."""
+    assert rest(answer(200), crawl_delay_s=60.0).why == "crawl-delay of its robots.txt"
+    assert rest(answer(429)).why == "status 429"
+    assert rest(silence(Failure.RESET)).why == str(Failure.RESET)
+
+
+@given(st.builds(answer, statuses, retry_afters) | st.builds(silence), strains, seconds, st.none() | seconds, seconds)
+def test_no_rest_is_shorter_than_asked(
+    outcome: Outcome, strain: Strain, delay_s: float, crawl_delay_s: float | None, address_delay_s: float
+) -> None:
+    """Whatever came, host and address rest at least as long as operator and robots.txt ask, and a bounded time."""
+    after = rest_after(outcome, strain, delay_s=delay_s, crawl_delay_s=crawl_delay_s, address_delay_s=address_delay_s)
+    least_s = max(delay_s, crawl_delay_s or 0.0)
+    assert outcome.ended_s + least_s <= after.host_ready_s <= outcome.ended_s + max(least_s, DAY_S)
+    assert after.address_ready_s >= outcome.ended_s + address_delay_s
+
+
+def slow_rest(outcome: Outcome, factor: float, speed: float = 1.0) -> float:
+    """How long a host rests after an outcome that took five seconds of world time."""
+    after = rest_after(
+        outcome, FRESH, delay_s=1.0, crawl_delay_s=None, address_delay_s=0.25, latency_factor=factor, speed=speed
+    )
+    return after.host_ready_s - NOW_S
+
+
+def test_a_slow_server_rests_longer_where_the_operator_wants_it() -> None:
+    """Some times as long as its answer took, never shorter than the delay, and as before where it is not wanted."""
+    assert slow_rest(answer(200), 2.0) == 10.0
+    assert slow_rest(answer(200), 0.1) == slow_rest(answer(200), 0.0) == 1.0
+
+
+def test_in_fast_time_latency_is_that_of_our_clock() -> None:
+    """Five seconds of a world that runs ten times as fast are half a second of a server's work."""
+    assert slow_rest(answer(200), 3.0, speed=10.0) == 1.5
+
+
+def test_trouble_has_its_own_rest_however_slow_it_was() -> None:
+    """A back-off says enough; a time-out is not multiplied."""
+    assert slow_rest(silence(), 100.0) == slow_rest(silence(), 0.0)

@@ -1,0 +1,77 @@
+"""Patterns fold what a machine numbers, keep what a person named, and never choke."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.frontier.url_patterns import coarse, is_doubtful, parameters_of, pattern_of, shape_refusal
+
+HOST = "https://example.org"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/calendar/2026/1/15", "/calendar/1999/12/3"),
+        ("/2026/11/15/a-long-night", "/2025/01/02/first"),
+        ("/thread/123-what-is-this", "/thread/9-hello"),
+        ("/product/blue-kettle-731", "/product/pan-2"),
+        ("/wiki/Caf%C3%A9", "/wiki/Tea"),
+        ("/list?page=7&sort=up", "/list?sort=down&page=8"),
+        ("/o/deadbeef01", "/o/0123456789abcdef"),
+        ("/a/b/c/d/e/f/g/h/i", "/a/b/x/y/z/u/v/w"),
+    ],
+)
+def test_pages_of_one_kind_share_a_pattern(one: str, other: str) -> None:
+    """Two URLs that a site's own software would write with one template are judged together."""
+    assert pattern_of(HOST + one) == pattern_of(HOST + other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/calendar/2026/1", "/calendar/2026/1/15"),
+        ("/news/12", "/calendar/12"),
+        ("/en/news/12", "/en/calendar/12"),
+        ("/posts/tea", "/posts/tea?print=1"),
+        ("/posts/tea?print=1", "/posts/tea?sort=up"),
+        ("/posts/tea", "/posts/tea/"),
+        ("/", "/about"),
+    ],
+)
+def test_pages_of_two_kinds_do_not(one: str, other: str) -> None:
+    """A trap beside real pages has an account of its own, so the pages do not pay for it."""
+    assert pattern_of(HOST + one) != pattern_of(HOST + other)
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_any_spelling_has_a_short_pattern(path: str, query: str) -> None:
+    """Whatever stands after the host, the pattern is short, begins with a slash and is stable under folding."""
+    pattern = pattern_of(f"{HOST}/{path}?{query}")
+    assert pattern.startswith("/")
+    assert len(pattern) < 500
+    assert coarse(coarse(pattern)) == coarse(pattern)
+    assert parameters_of(pattern) == pattern[pattern.index("?") :]
+
+
+@pytest.mark.parametrize("unit", ["/a/b", "/1-1", "/%41", "/aaaaaaaaab", "/-"])
+def test_shapes_are_judged_at_any_length(unit: str) -> None:
+    """A URL of a megabyte is refused at once, for its length; one that just fits, for its folders."""
+    assert "characters" in (shape_refusal(HOST + unit * 250_000) or "")
+    assert shape_refusal(HOST + unit * 40)
+    assert len(pattern_of(HOST + unit * 250_000)) < 500
+
+
+@pytest.mark.parametrize("path", ["/a/b/a/b/a/b", "/x/x/x", "/x/a/x/b/x/c/x/d/x", "/p?" + "&a=1" * 60])
+def test_spellings_that_nobody_writes_are_refused(path: str) -> None:
+    """Folders in a circle, one folder over and over, dozens of parameters: never asked for, with a reason."""
+    assert shape_refusal(HOST + path)
+
+
+@pytest.mark.parametrize(
+    "path", ["/2026/11/11/11", "/a/b/a/c", "/docs/en/api/docs", "/?a=1&b=2", "/tile/7/7/7/7/7", "/guide/a/b/c/d/e/f/g"]
+)
+def test_ordinary_spellings_pass(path: str) -> None:
+    """Dates whose numbers repeat and a folder that comes twice are ordinary."""
+    assert shape_refusal(HOST + path) is None
+    assert not is_doubtful(HOST + path)

@@ -1,0 +1,316 @@
+"""The query language: each operator, what is no operator, the bounds, and that any text at all can be asked."""
+
+# ruff: noqa: RUF001 - typographic signs and look-alikes are what people type
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vedette.index.query.asked import Asked, Part
+from vedette.index.query.parser import read_query, spoken
+
+NOW = datetime(2024, 5, 17, 12, 30, tzinfo=UTC).timestamp()
+PIECES = [
+    *("site:", "-site:", "intitle:", "inurl:", "filetype:", "type:", "ext:", "lang:", "after:", "before:", "-before:"),
+    *(" OR ", " AND ", "|", " -", " +", "(", ")", '"', "“", "”", "«", "»", ":", "--", "-", " ", "\u3000", "\t"),
+    *("example.org", "https://Example.org/Docs/", "*.org", "2024", "2024-05", "2024-02-30", "7d", "1y", "today", "pdf"),
+    *(
+        "de",
+        "en-US",
+        "OR",
+        "AND",
+        "or",
+        "foo",
+        "Ünïcode",
+        "ß",
+        "日本語",
+        "한국",
+        "c++",
+        "3.9.0",
+        ".net",
+        "ﬃ",
+        "ſite:",
+        "/",
+    ),
+]
+QUERIES = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=40).map("".join)
+ANYTHING = st.text(st.characters(exclude_categories=()))
+MODEST = settings().max_examples <= 100
+MANY = settings().max_examples * (5 if MODEST else 50)
+
+
+def day_s(year: int, month: int = 1, day: int = 1) -> float:
+    """The start of a day."""
+    return datetime(year, month, day, tzinfo=UTC).timestamp()
+
+
+def words(asked: Asked) -> list[list[str]]:
+    """The groups of a query, each part as its words with a plus between."""
+    return [["+".join(part.words) for part in group] for group in asked.every]
+
+
+def unsaid(asked: Asked) -> Asked:
+    """A query without what is said about it."""
+    return asked._replace(text="", notes=())
+
+
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [
+        ("", []),
+        ("sea birds", [["sea"], ["birds"]]),
+        ("Sea   BIRDS!", [["sea"], ["birds"]]),
+        ('"sea birds"', [["sea+birds"]]),
+        ("“sea birds” „north sea“ «été»", [["sea+birds"], ["north+sea"], ["ete"]]),
+        ('gulls "north sea', [["gulls"], ["north+sea"]]),
+        ('wild"sea birds"gulls', [["wild"], ["sea+birds"], ["gulls"]]),
+        ("python 3.9.0", [["python"], ["3+9+0"]]),
+        ("日本語 東京", [["日+本+語"], ["東+京"]]),
+        ("日本語\u3000東京", [["日+本+語"], ["東+京"]]),
+        ("c++ .net", [["cplusplus"], ["dotnet"]]),
+        ("gulls OR terns", [["gulls", "terns"]]),
+        ("gulls|terns | auks", [["gulls", "terns", "auks"]]),
+        ("north (gulls OR terns) sea", [["north"], ["gulls", "terns"], ["sea"]]),
+        ('gulls OR "sea birds" nest', [["gulls", "sea+birds"], ["nest"]]),
+        ("gulls or terns", [["gulls"], ["or"], ["terns"]]),
+        ("gulls OR OR | terns", [["gulls", "terns"]]),
+        ("gulls OR ??? OR terns", [["gulls", "terns"]]),
+        ("gulls OR gulls", [["gulls"]]),
+        ("OR", [["or"]]),
+        ("OR gate", [["or"], ["gate"]]),
+        ("either OR", [["either"], ["or"]]),
+        ("| gulls |", [["gulls"]]),
+        ("salt AND pepper", [["salt"], ["pepper"]]),
+        ("+salt +pepper", [["salt"], ["pepper"]]),
+        ("to be or not to be", [["to"], ["be"], ["or"], ["not"], ["to"], ["be"]]),
+        ("foo:bar std::string 12:30", [["foo+bar"], ["std+string"], ["12+30"]]),
+        ("http://example.org/a", [["http+example+org+a"]]),
+        ("git --force a - b", [["git"], ["force"], ["a"], ["b"]]),
+        ("well-known", [["well+known"]]),
+        ("mypy type:ignore", [["mypy"], ["type+ignore"]]),
+        ("\u017fite:example.org", [["site+example+org"]]),
+    ],
+)
+def test_words(text: str, groups: list[list[str]]) -> None:
+    """Words, phrases and alternatives; what looks like an operator and is none is words."""
+    assert words(read_query(text)) == groups
+
+
+def test_quotes_are_remembered() -> None:
+    """A word in quotes is one that was meant as it stands; a word that falls apart was not quoted."""
+    quoted, plain = read_query('"gulls" 3.9').every
+    assert quoted == (Part(("gulls",), quoted=True),)
+    assert plain == (Part(("3", "9")),)
+    assert plain[0].is_phrase
+
+
+def test_exclusion() -> None:
+    """A minus excludes a word, a phrase, and a word in a place."""
+    asked = read_query('gulls -plastic -"north sea" -intitle:news -INURL:"a b"')
+    assert words(asked) == [["gulls"]]
+    assert asked.none == (
+        Part(("plastic",)),
+        Part(("north", "sea"), quoted=True),
+        Part(("news",), "title"),
+        Part(("a", "b"), "url", quoted=True),
+    )
+    assert asked.notes == ()
+
+
+def test_only_exclusion() -> None:
+    """Without anything to find, the query says that something is missing."""
+    for text in ("-plastic", "-site:example.org", '-"a b" -lang:de'):
+        assert "Name something to find as well." in read_query(text).notes
+    assert read_query("-plastic lang:de").notes == ()
+
+
+def test_places() -> None:
+    """Words may be asked for in titles and URLs, also as alternatives."""
+    asked = read_query('intitle:Gulls OR inurl:gulls intitle:"sea birds"')
+    assert asked.every == (
+        (Part(("gulls",), "title"), Part(("gulls",), "url")),
+        (Part(("sea", "birds"), "title", quoted=True),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "site"),
+    [
+        ("example.org", "example.org"),
+        ("https://Example.org/Docs/", "example.org/docs"),
+        ("*.example.org", "example.org"),
+        (".edu", "edu"),
+        ("http://*.example.org:8080//", "example.org:8080"),
+        ("example.org/a?b=c#d", "example.org/a"),
+        ("example.org),", "example.org"),
+        ("example.org/foo_(bar)", "example.org/foo_(bar)"),
+        ("Bücher.example", "bücher.example"),
+        ('"example.org"', "example.org"),
+        ("localhost", "localhost"),
+    ],
+)
+def test_sites(value: str, site: str) -> None:
+    """A site may be written as a host, a domain, with a path, or as a URL out of the address bar."""
+    assert read_query(f"gulls site:{value}").sites == (site,)
+    assert read_query(f"gulls -site:{value}").not_sites == (site,)
+
+
+def test_several_values() -> None:
+    """Filters of one kind add up, with or without OR, each value once."""
+    asked = read_query("gulls site:a.org OR site:b.org site:a.org filetype:PDF ext:.txt type:htm lang:de lang:en-US")
+    assert asked.sites == ("a.org", "b.org")
+    assert asked.kinds == ("pdf", "txt", "html")
+    assert asked.languages == ("de", "en")
+    assert asked.notes == ()
+    asked = read_query("gulls -filetype:pdf -lang:de")
+    assert (asked.not_kinds, asked.not_languages) == (("pdf",), ("de",))
+
+
+@pytest.mark.parametrize(
+    ("value", "moment_s"),
+    [
+        ("2023", day_s(2023)),
+        ("2023-11", day_s(2023, 11)),
+        ("2023-11-05", day_s(2023, 11, 5)),
+        ("2023/11/5", day_s(2023, 11, 5)),
+        ("1969", day_s(1969)),
+        ("2023-11-05T06:07:08", day_s(2023, 11, 5) + 6 * 3600 + 7 * 60 + 8),
+        ("24h", NOW - 24 * 3600),
+        ("7d", NOW - 7 * 86400),
+        ("2w", NOW - 14 * 86400),
+        ("3m", NOW - 90 * 86400),
+        ("1Y", NOW - 365 * 86400),
+        ("today", day_s(2024, 5, 17)),
+        ("yesterday", day_s(2024, 5, 16)),
+    ],
+)
+def test_times(value: str, moment_s: float) -> None:
+    """Years, months, days, and so long before now; a minus makes after before."""
+    assert read_query(f"gulls after:{value}", NOW).after_s == moment_s
+    assert read_query(f"gulls before:{value}", NOW).before_s == moment_s
+    assert read_query(f"gulls -after:{value}", NOW).before_s == moment_s
+    assert read_query(f"gulls -before:{value}", NOW).after_s == moment_s
+
+
+def test_several_times() -> None:
+    """The narrowest span counts; an empty one is pointed out."""
+    asked = read_query("gulls after:2020 after:2021 before:2024 before:2023")
+    assert (asked.after_s, asked.before_s, asked.notes) == (day_s(2021), day_s(2023), ())
+    assert len(read_query("gulls after:2022 before:2021").notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "group"),
+    [
+        ("site:", "site"),
+        ("site:???", "site"),
+        ('site:"a b"', "site+a+b"),
+        ("site:user@example.org", "site+user+example+org"),
+        ("intitle:", "intitle"),
+        ('intitle:""', "intitle"),
+        ("lang:german", "lang+german"),
+        ("filetype:notatypeatall", "filetype+notatypeatall"),
+        ("after:tomorrow", "after+tomorrow"),
+        ("before:2024-13", "before+2024+13"),
+        ("before:2024-02-30", "before+2024+02+30"),
+        ("after:0000", "after+0000"),
+        ("after:999999y", "after+999999y"),
+        ("after:٢٠٢٤", "after+٢٠٢٤"),
+    ],
+)
+def test_values_without_sense(text: str, group: str) -> None:
+    """An operator without a value that makes sense is searched as words, and a note names it."""
+    asked = read_query(f"gulls {text}", NOW)
+    assert words(asked) == [["gulls"], [group]]
+    assert len(asked.notes) == 1
+    assert text.partition(":")[0] in asked.notes[0]
+    assert unsaid(asked) == unsaid(Asked("", asked.every))
+
+
+def test_or_between_other_things() -> None:
+    """OR beside something that is not to be found changes nothing, and is pointed out."""
+    asked = read_query("gulls OR site:example.org -a OR terns")
+    assert words(asked) == [["gulls"], ["terns"]]
+    assert asked.sites == ("example.org",)
+    assert any("OR" in note for note in asked.notes)
+
+
+def test_no_words() -> None:
+    """A query of signs only says so; an empty one says nothing."""
+    assert len(read_query("?! ...").notes) == 1
+    assert read_query("  ").notes == ()
+    assert read_query("?!").is_empty
+
+
+def test_many_groups() -> None:
+    """Of too many words, alternatives, exclusions and sites the first are used, with a note."""
+    numbers = [f"w{at}" for at in range(60)]
+    asked = read_query(" ".join(numbers))
+    assert words(asked) == [[word] for word in numbers[:32]]
+    assert len(asked.notes) == 1
+    asked = read_query("|".join(numbers))
+    assert words(asked) == [numbers[:8]]
+    assert len(asked.notes) == 1
+    asked = read_query("gulls " + " ".join(f"-{word}" for word in numbers))
+    assert len(asked.none) == 32
+    asked = read_query(" ".join(f"site:{word}" for word in numbers[:50]))
+    assert len(asked.sites) == 32
+
+
+def test_alternatives_of_what_was_left_out() -> None:
+    """Alternatives to a word beyond the bound do not end up with another word."""
+    asked = read_query(" ".join("a" * 40) + " OR b OR c")
+    assert words(asked) == [["a"]] * 32
+
+
+def test_long_queries() -> None:
+    """A query is read up to its bound; a full one of plain words is read whole."""
+    text = " ".join("x" * 31 for _ in range(16)) + "y"
+    assert len(text) == 512
+    assert len(read_query(text).every) == 16
+    assert read_query(text).notes == ()
+    asked = read_query(text + " more")
+    assert len(asked.every) == 16
+    assert len(asked.notes) == 1
+    assert len(read_query("a" * 1_000_000).every) == 1
+
+
+@pytest.mark.parametrize(
+    "piece", ['"', "-", "(", "|", "OR ", "site:", "a|", '-"', "*.", "a://", "+", "[", "\\", "ﬃ|", "\ud800"]
+)
+def test_repetition(piece: str) -> None:
+    """Whatever is repeated, reading it ends, and so does reading it again."""
+    for text in (piece * 512, f"site:{piece * 512}", f"a {piece * 300}"):
+        asked = read_query(text)
+        assert unsaid(read_query(spoken(asked))) == unsaid(asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ('Gulls  "Sea Birds"', 'gulls "sea birds"'),
+        ("a|b c AND d", "a OR b c d"),
+        ("-type:htm x -after:2024", "x -filetype:html before:2024-01-01"),
+        ("after:24h v1.2", "v1-2 after:2024-05-16T12:30:00"),
+        ('-inurl:"x y" lang:de site:A.org z', 'z -inurl:"x y" site:a.org lang:de'),
+    ],
+)
+def test_spoken(text: str, canonical: str) -> None:
+    """A query can be written in one way: words, exclusions, filters, times."""
+    assert spoken(read_query(text, NOW)) == canonical
+
+
+@settings(max_examples=MANY)
+@given(QUERIES | ANYTHING)
+def test_any_text_can_be_asked(text: str) -> None:
+    """No text fails, the bounds hold, and what was read, written out and read again, is the same."""
+    asked = read_query(text, NOW)
+    assert len(asked.every) <= 32
+    assert all(0 < len(group) <= 8 for group in asked.every)
+    assert all(part.words for group in (*asked.every, asked.none) for part in group)
+    written = spoken(asked)
+    assert len(written) <= 512
+    again = read_query(written)
+    assert unsaid(again) == unsaid(asked)
+    assert spoken(again) == written

@@ -1,0 +1,207 @@
+"""Did you mean: slips are put right, what is known is left alone, and nothing takes a query it cannot read amiss."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.index.query.deletions import build_deletions, reach_of
+from vedette.index.query.spelling import Spelling, build_spelling, corrected, slip_cost
+from vedette.index.query.vocabulary import build_vocabulary
+from vedette.text import words_of
+
+PAGES = {
+    **dict.fromkeys(words_of("the and of for from with"), 60_000),
+    **dict.fromkeys(words_of("javascript python search database configuration"), 6_000),
+    **dict.fromkeys(words_of("kafka stream engine install installation connector receive separate"), 3_000),
+    **dict.fromkeys(words_of("streams word base data java script form house accommodation beginning"), 2_000),
+    **dict.fromkeys(words_of("wordpress elasticsearch zookeeper international occurrence mouse horse"), 1_000),
+    **dict.fromkeys(words_of("konfiguration straße press переменная 2024 mp3 python3"), 400),
+    **dict.fromkeys(words_of("recieve pythn steams"), 2),
+}
+LETTERS = st.sampled_from("aeinrstx")
+
+
+def spelling_of(pages: dict[str, int]) -> Spelling:
+    """The spelling of an index."""
+    return build_spelling(build_vocabulary(pages.items(), lambda _, words: list(words), []))
+
+
+SPELLING = spelling_of(PAGES)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("pyhton", "python"),
+        ("kafak streams", "kafka streams"),
+        ("javscript", "javascript"),
+        ("zokeeper", "zookeeper"),
+        ("konnector", "connector"),
+        ("hous", "house"),
+        ("acommodation", "accommodation"),
+        ("begining", "beginning"),
+        ("occurence", "occurrence"),
+        ("seperate", "separate"),
+        ("instal", "install"),
+        ("internatoinal", "international"),
+        ("serch enigne", "search engine"),
+        ("elasticsaerch 2024", "elasticsearch 2024"),
+        ("переменая", "переменная"),
+        ("recieve", "receive"),
+        ("kafka steams", "kafka streams"),
+    ],
+)
+def test_slips_are_put_right(typed: str, meant: str) -> None:
+    """A letter lost, doubled, changed or moved is found, also in a word that a page or two have as well."""
+    assert corrected(typed.split(), SPELLING) == tuple(meant.split())
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("kafkastreams", "kafka streams"),
+        ("searchengine with python", "search engine with python"),
+        ("word press", "wordpress"),
+        ("install java script", "install javascript"),
+        ("elastic search", "elasticsearch"),
+    ],
+)
+def test_words_are_split_and_joined(typed: str, meant: str) -> None:
+    """Two words run together become two, and one taken apart becomes one, where the index has them so."""
+    assert corrected(typed.split(), SPELLING) == tuple(meant.split())
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["python", "form", "horse", "mouse house", "2023", "mp4", "python4", "ab", "xyz", "qqqqqqqqq", "the of and", ""],
+)
+def test_nothing_better(typed: str) -> None:
+    """Words that the index knows, numbers, short words and gibberish are left alone."""
+    assert corrected(typed.split(), SPELLING) is None
+
+
+def test_neighbours_decide() -> None:
+    """Of two words as near and as frequent, the one that pages have beside the next word is meant."""
+    spelling = spelling_of({"mouse": 500, "house": 500, "trap": 800, "roof": 800, "the": 9_000})
+    together = {("mouse", "trap"): 90, ("house", "roof"): 90}
+
+    def followed(one: str, other: str) -> int:
+        return together.get((one, other), 0)
+
+    assert corrected(["xouse", "trap"], spelling, followed) == ("mouse", "trap")
+    assert corrected(["xouse", "roof"], spelling, followed) == ("house", "roof")
+
+
+def test_split_that_no_page_has() -> None:
+    """Where somebody can say that no page has the two words in a row, the split is not offered."""
+    assert corrected(["kafkastreams"], SPELLING, lambda _one, _other: 0) is None
+    assert corrected(["kafkastreams"], SPELLING, lambda _one, _other: 50) == ("kafka", "streams")
+
+
+def test_words_that_stand_apart_on_pages() -> None:
+    """Two words that many pages have next to each other are not joined."""
+    assert corrected(["word", "press"], SPELLING, lambda _one, _other: 900) is None
+
+
+def test_questions_about_pairs_are_few() -> None:
+    """However long the query, what costs a search in the index is asked a bounded number of times."""
+    asked = []
+
+    def followed(one: str, other: str) -> int:
+        asked.append((one, other))
+        return 1
+
+    corrected(["kafkastreamsx", "pyhton", "java", "script"] * 500, SPELLING, followed)
+    assert len(asked) <= 60
+
+
+def test_far_behind_nothing_is_lost() -> None:
+    """Words behind those that are looked at stay as they are."""
+    typed = ["pyhton", *["the"] * 40]
+    assert corrected(typed, SPELLING) == ("python", *["the"] * 40)
+
+
+@given(st.lists(st.one_of(st.text(st.characters(exclude_categories=())), st.sampled_from(sorted(PAGES))), max_size=6))
+def test_any_query(typed: list[str]) -> None:
+    """Any words at all give another query or nothing; frequent words and numbers stay unless they are joined."""
+    better = corrected(typed, SPELLING)
+    if better is None:
+        return
+    assert better != tuple(typed)
+    kept = [word for word in typed if re.search(r"\d", word)]
+    assert [word for word in better if re.search(r"\d", word)] == kept
+
+
+def edited(word: str, place: int, letter: str, kind: int) -> str:
+    """A word with one letter dropped, put in, changed or moved."""
+    before, behind = word[:place], word[place:]
+    ways = (before + behind[1:], before + letter + behind, before + letter + behind[1:])
+    return (*ways, before + behind[1:2] + behind[:1] + behind[2:])[kind]
+
+
+EDITS = st.tuples(st.integers(0, 20), LETTERS, st.integers(0, 3))
+LONG = st.text(LETTERS, min_size=4, max_size=16)
+
+
+@given(LONG, st.lists(EDITS, min_size=1, max_size=2))
+def test_neighbours_are_found(word: str, edits: list[tuple[int, str, int]]) -> None:
+    """Whatever the edits, one from a short word and up to two from a longer one, the word is near what comes of it."""
+    typed = word
+    for place, letter, kind in edits:
+        typed = edited(typed, place, letter, kind)
+    if reach_of(typed) >= len(edits):
+        assert build_deletions((word,)).near(typed) == [0]
+
+
+def distance(one: str, other: str) -> int:
+    """How many letters must be dropped, put in, changed or moved by one place: the textbook's table."""
+    table = [[max(i, j) if not min(i, j) else 0 for j in range(len(other) + 1)] for i in range(len(one) + 1)]
+    for i in range(1, len(one) + 1):
+        for j in range(1, len(other) + 1):
+            best = min(table[i - 1][j], table[i][j - 1]) + 1
+            best = min(best, table[i - 1][j - 1] + (one[i - 1] != other[j - 1]))
+            if i > 1 and j > 1 and one[i - 1] == other[j - 2] and one[i - 2] == other[j - 1]:
+                best = min(best, table[i - 2][j - 2] + 1)
+            table[i][j] = best
+    return table[-1][-1]
+
+
+SHORT = st.text(st.sampled_from("abc"), max_size=8)
+
+
+@given(SHORT, SHORT)
+def test_cost_is_a_distance_at_a_discount(meant: str, typed: str) -> None:
+    """A slip costs at least half of its edits and at most all of them, and more where the first letter is wrong."""
+    edits, first = distance(meant, typed), 0.5 * (meant[:1] != typed[:1])
+    assert edits / 2 + first <= slip_cost(meant, typed) <= edits + first
+    assert (slip_cost(meant, typed) == 0) == (meant == typed)
+    assert slip_cost(meant, typed) == slip_cost(typed, meant)
+
+
+@given(SHORT, SHORT, st.sampled_from([1.0, 2.0]))
+def test_giving_up_early_loses_nothing(meant: str, typed: str, most: float) -> None:
+    """With a limit the cost is the same wherever it is within the limit."""
+    whole = slip_cost(meant, typed)
+    assert slip_cost(meant, typed, most) == whole if whole <= most else slip_cost(meant, typed, most) > most
+
+
+def test_usual_slips_are_cheap() -> None:
+    """Letters that change places and doubled letters cost less than a wrong letter, a wrong first one more."""
+    assert slip_cost("receive", "recieve") < slip_cost("receive", "receave")
+    assert slip_cost("letter", "leter") < slip_cost("letter", "leter"[:-1] + "x")
+    assert slip_cost("kafka", "tafka") > slip_cost("kafka", "kafta")
+
+
+def test_crowd_of_alike_words() -> None:
+    """Thousands of words with one beginning are bounded work, and the most frequent of them are still found."""
+    crowd = {f"internal{a}{b}{c}": 2 for a in "abcdefghij" for b in "klmnopqrst" for c in "abcdefghijklmnop"}
+    spelling = spelling_of({**crowd, "internalise": 900})
+    assert len(spelling.deletions.near("internalisse")) <= 100
+    assert corrected(["internalisse"], spelling) == ("internalise",)
+
+
+def test_empty_index() -> None:
+    """Without words nothing is better."""
+    assert corrected(["anything", "at", "all"], spelling_of({})) is None

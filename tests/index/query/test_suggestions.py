@@ -1,0 +1,150 @@
+"""Suggestions while typing: words and titles that go on as typed, the best first, whatever is typed."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.index.query.suggestions import Suggestions, build_suggestions
+from vedette.index.query.vocabulary import build_vocabulary
+from vedette.text import words_of
+
+PHRASES = [
+    ("Kafka Streams", 5.0),
+    ("Apache Kafka", 9.0),
+    ("Kafka Connect: getting started", 3.0),
+    ("KAFKA  STREAMS!", 1.0),
+    ("Streams in Java", 2.0),
+    ("Café Müller - Öffnungszeiten", 1.0),
+    ("Ubuntu 24.04 LTS", 2.0),
+    ("日本語の検索", 1.0),
+    ("Strings and string builders", 1.0),
+    ("", 50.0),
+    ("!!!", 50.0),
+]
+PAGES = {"kafka": 90, "kafkaesque": 3, "streams": 40, "string": 30, "the": 900, "this": 800, "theatre": 5}
+
+
+def suggestions(phrases: Sequence[tuple[str, float]] = PHRASES) -> Suggestions:
+    """Suggestions over a small index."""
+    return build_suggestions(phrases, build_vocabulary(PAGES.items(), lambda _, words: list(words), []))
+
+
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [
+        ("kafka str", ("Kafka Streams",)),
+        ("KAFKA, STR", ("Kafka Streams",)),
+        ("str kaf", ("str kafka",)),
+        ("streams kaf", ("Kafka Streams",)),
+        ("cafe mul", ("Café Müller - Öffnungszeiten",)),
+        ("Öff", ("Café Müller - Öffnungszeiten",)),
+        ("ubuntu 24 0", ("Ubuntu 24.04 LTS",)),
+        ("日本", ("日本語の検索",)),
+        ("検索", ("日本語の検索",)),
+        ("started kafka", ("Kafka Connect: getting started",)),
+    ],
+)
+def test_titles_with_what_is_typed(typed: str, first: tuple[str, ...]) -> None:
+    """A title is offered if it has all words, the last as a beginning, in any order; case and accents do not count."""
+    assert suggestions().complete(typed, 1) == first
+
+
+def test_last_word_is_completed() -> None:
+    """The frequent words of the index that begin so are offered before titles, and common little words are not."""
+    found = suggestions().complete("ka", 5)
+    assert found[:2] == ("kafka", "kafkaesque")
+    assert found[2:] == ("Kafka Streams", "Kafka Connect: getting started", "Apache Kafka")
+    assert suggestions().complete("th", 5) == ("theatre",)
+
+
+def test_finished_word_is_not_completed() -> None:
+    """Behind a space the last word stands as it is: titles that have it are offered, longer words are not."""
+    assert "kafkaesque" in suggestions().complete("kafka", 8)
+    found = suggestions().complete("kafka ", 8)
+    assert found == ("Kafka Streams", "Kafka Connect: getting started", "Apache Kafka")
+
+
+def test_a_word_begun_is_another_word() -> None:
+    """What stands for one typed word does not stand for the next that begins like it."""
+    found = suggestions([("Strings", 9.0), ("Strings and string builders", 1.0)]).complete("strings str", 5)
+    assert found[0] == "Strings and string builders"
+    assert "Strings" not in found
+
+
+def test_heavier_and_shorter_first() -> None:
+    """Of titles as long the heavier comes first, of titles as heavy the shorter."""
+    phrases = [("zebra one", 1.0), ("zebra two", 3.0), ("zebra with many more words", 3.0)]
+    assert suggestions(phrases).complete("zebra", 5) == ("zebra two", "zebra with many more words", "zebra one")
+
+
+def test_one_spelling_of_each() -> None:
+    """Titles that are read alike are one, as heavy as all together, in the spelling that weighs most."""
+    phrases = [("Zebra  crossing", 1.0), ("zebra CROSSING", 2.5), ("Zebra crossing?", 2.0), ("Zebra farming!", 3.0)]
+    assert suggestions(phrases).complete("zeb", 5) == ("zebra CROSSING", "Zebra farming!")
+
+
+def test_what_is_there_is_not_offered() -> None:
+    """A suggestion says something that is not typed yet."""
+    assert "Kafka Streams" not in suggestions().complete("kafka streams", 5)
+
+
+def test_long_titles_are_cut() -> None:
+    """Of a long title its beginning is offered, cut between words."""
+    long = "How to set up a cluster of zebras in seven easy steps without regretting it"
+    assert suggestions([(long, 1.0)]).complete("how t", 1) == ("How to set up a cluster of zebras",)
+    assert suggestions([("x" * 81, 1.0)]).complete("x", 5) == ()
+
+
+def test_invisible_characters_are_not_offered() -> None:
+    """Controls and marks that turn the direction of text around become spaces."""
+    assert suggestions([("zebra\x00\u202ecrossing\n", 1.0)]).complete("zeb", 5) == ("zebra crossing",)
+
+
+TYPED = st.one_of(
+    st.text(st.characters(exclude_categories=())),
+    st.lists(st.sampled_from(["kafka", "kaf", "streams", "str", "in", "ö", "日", "24", "the", "!", ""])).map(" ".join),
+)
+
+
+@given(TYPED, st.integers(-1, 9))
+def test_anything_typed(typed: str, most: int) -> None:
+    """Whatever is typed, at most so many are offered; each is short, and all are read differently."""
+    found = suggestions().complete(typed, most)
+    assert len(found) <= max(most, 0)
+    assert all(len(each) <= 80 and len(each.split()) <= 8 for each in found)
+    forms = [" ".join(words_of(each)) for each in (typed, *found)]
+    assert len(set(forms)) == len(forms)
+
+
+TITLES = st.lists(st.lists(st.sampled_from(words_of("red reed read deed dead")), min_size=1, max_size=6), max_size=12)
+
+
+@given(TITLES, st.lists(st.sampled_from(words_of("red reed r re de dead")), min_size=1, max_size=3, unique=True))
+def test_all_titles_that_fit(titles: list[list[str]], typed: list[str]) -> None:
+    """What is found by slices and tables is what reading all titles finds, where no word is begun twice."""
+    whole, begun = typed[:-1], typed[-1]
+    if any(word.startswith(begun) for word in whole):
+        return
+    phrases = {" ".join(title) for title in titles}
+    fitting = {
+        phrase
+        for phrase in phrases - {" ".join(typed)}
+        if set(whole) <= set(phrase.split()) and any(word.startswith(begun) for word in phrase.split())
+    }
+    empty = build_vocabulary([], lambda _, words: list(words), [])
+    found = build_suggestions([(phrase, 1.0) for phrase in sorted(phrases)], empty).complete(" ".join(typed), 20)
+    assert set(found) == fitting
+
+
+def test_nothing_to_suggest() -> None:
+    """Without titles and words nothing is offered."""
+    empty = build_suggestions([], build_vocabulary([], lambda _, words: list(words), []))
+    assert empty.complete("anything", 5) == ()
+
+
+@pytest.mark.parametrize("typed", ["s" * 100_000, "s " * 100_000, "\ud800", "\x00", "é" * 9_999])
+def test_long_and_odd_typing(typed: str) -> None:
+    """Very long or broken text is no error."""
+    assert isinstance(suggestions().complete(typed, 8), tuple)

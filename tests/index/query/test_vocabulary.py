@@ -1,0 +1,140 @@
+"""The words of an index: each is found with its pages, prefixes are ranges, and forms are told apart from strangers."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.adapters.index_store.stemming import LANGUAGES, stem
+from vedette.index.query.stop_words import STOP_WORDS, is_stop_word
+from vedette.index.query.vocabulary import Vocabulary, build_vocabulary
+from vedette.text import words_of
+
+ENGLISH = words_of("""
+    cache caches cached caching cash connect connected connecting connection connections house houses news new
+    city cities kafka book books booking mp3s mp3 run runs cat cats 1990s
+    """)
+
+
+def unstemmed(_: str, words: Sequence[str]) -> list[str]:
+    """A stemmer that finds no forms."""
+    return list(words)
+
+
+def vocabulary(*languages: str, words: Sequence[str] = ENGLISH) -> Vocabulary:
+    """Words, of which the first is the most frequent."""
+    return build_vocabulary([(word, 10 * len(words) - place) for place, word in enumerate(words)], stem, languages)
+
+
+WORDS = st.dictionaries(st.text(st.characters(exclude_categories=()), max_size=6), st.integers(1, 99), max_size=30)
+
+
+@given(WORDS, st.text(max_size=6))
+def test_words_are_found_with_their_pages(pages: dict[str, int], other: str) -> None:
+    """Every word but the empty one has the number told, and every other word none."""
+    found = build_vocabulary(pages.items(), unstemmed, [])
+    pages.pop("", None)
+    assert {word: found.df_of(word) for word in pages} == pages
+    assert found.df_of(other) == pages.get(other, 0)
+    assert [found.word(row) for row in range(len(found))] == sorted(pages)
+
+
+@given(WORDS, st.text(max_size=3))
+def test_prefixes_are_ranges(pages: dict[str, int], prefix: str) -> None:
+    """The words of a prefix are those that begin with it, in order."""
+    found = build_vocabulary(pages.items(), unstemmed, [])
+    begin = sorted(word for word in pages if word and word.startswith(prefix))
+    assert [found.word(row) for row in found.with_prefix(prefix)] == begin
+
+
+def test_word_told_twice_counts_once() -> None:
+    """Of two fields that have a word, the one with more pages says how many have it."""
+    assert build_vocabulary([("title", 3), ("title", 9), ("title", 4)], unstemmed, []).df_of("title") == 9
+
+
+@pytest.mark.parametrize(
+    ("word", "forms"),
+    [
+        ("cache", {"caches", "cached", "caching"}),
+        ("houses", {"house"}),
+        ("connection", {"connect", "connected", "connecting", "connections"}),
+        ("cities", {"city"}),
+        ("books", {"book", "booking"}),
+        ("kafka", set()),
+        ("news", set()),
+    ],
+)
+def test_forms_in_english(word: str, forms: set[str]) -> None:
+    """Forms of a word are those with its stem, without itself, and strangers that look like it are none."""
+    assert {form for form, _ in vocabulary("en").forms_of(word)} == forms
+
+
+def test_unknown_word_has_forms() -> None:
+    """A word that no page has still finds the forms that pages have."""
+    assert [form for form, _ in vocabulary("en", words=["library", "libra"]).forms_of("libraries")] == ["library"]
+
+
+def test_most_frequent_forms_come_first() -> None:
+    """Forms are in the order of how many pages have them, and no more than asked for."""
+    forms = [form for form, _ in vocabulary("en").forms_of("connecting", 3)]
+    assert forms == ["connect", "connected", "connection"]
+    assert vocabulary("en").forms_of("connecting", 0) == ()
+
+
+def test_weights_fall_with_distance() -> None:
+    """A plural weighs most, other forms less, and all less than the word itself."""
+    weights = dict(vocabulary("en").forms_of("connection"))
+    assert weights["connections"] == 0.8
+    assert 0 < weights["connecting"] < weights["connections"] < 1
+
+
+def test_weights_fall_with_disagreement() -> None:
+    """What one language of three takes for a form weighs less than what all do."""
+    one, all_ = vocabulary("en"), vocabulary("en", "fi", "hu")
+    assert 0 < dict(all_.forms_of("cities"))["city"] < dict(one.forms_of("cities"))["city"]
+
+
+def test_other_scripts_have_their_own_say() -> None:
+    """Languages that are written in other letters do not vote on a Russian word."""
+    assert vocabulary("en", "de", "ru", words=["книга", "книги"]).forms_of("книги") == (("книга", 0.8),)
+
+
+@pytest.mark.parametrize(
+    "word", ["mp3s", "1990s", "cats", "runs", "run", "", "x" * 500, "\ud800\ud800\ud800\ud800", "a b c d"]
+)
+def test_words_without_forms(word: str) -> None:
+    """Numbers, very short words, and what is no word have no forms, and fail nothing."""
+    assert vocabulary("en", "de").forms_of(word) == ()
+
+
+@given(st.text(max_size=12), st.lists(st.sampled_from([*sorted(LANGUAGES), "xx"]), max_size=5))
+def test_forms_of_anything(word: str, languages: list[str]) -> None:
+    """Whatever the word and the languages, forms are other words of the index with weights below 1."""
+    found = vocabulary(*languages)
+    for asked in (word, *ENGLISH):
+        for form, weight in found.forms_of(asked):
+            assert form in ENGLISH
+            assert form != asked
+            assert 0 < weight < 1
+
+
+def test_empty_vocabulary() -> None:
+    """An index without pages has no words, and asking it fails nothing."""
+    empty = build_vocabulary([], stem, ["en"])
+    assert (len(empty), empty.df_of("word"), empty.forms_of("words")) == (0, 0, ())
+    assert list(empty.with_prefix("")) == []
+
+
+@pytest.mark.parametrize("language", STOP_WORDS)
+def test_stop_words_are_in_indexed_form(language: str) -> None:
+    """Each is one word as the index has it, and there are not too many to read."""
+    words = STOP_WORDS[language]
+    assert 20 <= len(words) <= 60
+    assert all(words_of(word) == [word] and is_stop_word(word) for word in words)
+
+
+def test_stop_words_are_common_words_only() -> None:
+    """Accents make no difference once folded, and words that say something are none."""
+    assert all(is_stop_word(word) for written in ("für", "á", "è", "på", "что", "ещё") for word in words_of(written))
+    assert not any(is_stop_word(word) for word in ("kafka", "search", "", "haus", "2024"))

@@ -1,0 +1,161 @@
+"""Plans of n days: what they cost, the example in print, exact optima by two ways, and a gap to be relied on."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.refresh.small_sets import any_set, chain_set, least_cost
+
+from vedette.lab.baselines.plans import (
+    Outlook,
+    best_plans,
+    best_two_days,
+    certified_plans,
+    looks_of,
+    memoryless_outlook,
+    outlook_of,
+    plan_costs,
+    two_day_costs,
+    written,
+)
+from vedette.lab.baselines.plans.repair import spent_by
+from vedette.lab.baselines.plans.two_days import cost_of
+from vedette.policy import Floats, Ints, rng_for
+from vedette.refresh.models.age_chain import AgeChain
+
+numbers = st.integers(0, 2**32)
+MakesSet = Callable[[int, int, int], Floats]
+
+
+def table_1() -> Floats:
+    """Pages A and B of the print, as the chances that it gives."""
+    unseen = np.array([[0.85, 0.80], [0.95, 0.81]])
+    seen = np.zeros((2, 2, 2))
+    seen[0, 1] = 0.25, 0.05
+    return plan_costs(Outlook(unseen, seen))
+
+
+def test_table_1_of_the_print() -> None:
+    """One look a day: AB 1.05, BA 0.90, AA 1.61, BB 1.80."""
+    costs = table_1()
+    never, first, second, both = range(4)
+    sequences = {"AB": [first, second], "BA": [second, first], "AA": [both, never], "BB": [never, both]}
+    found = {name: round(cost_of(costs, np.array(plans)), 2) for name, plans in sequences.items()}
+    assert found == {"AB": 1.05, "BA": 0.90, "AA": 1.61, "BB": 1.80}
+
+
+def test_the_one_day_rule_starts_with_a_and_the_two_day_rule_with_b() -> None:
+    """What is likeliest today is not what is best for both days."""
+    today = plan_costs(Outlook(np.array([[0.85, 0.80]]), np.zeros((1, 1, 2))))
+    assert [written(plan, 1) for plan in best_plans(today, (1,)).tolist()] == ["O", "X"]
+    for plans in (best_two_days(table_1(), (1, 1)), best_plans(table_1(), (1, 1))):
+        assert [written(plan, 2) for plan in plans.tolist()] == ["XO", "OX"]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.integers(0, 6), st.integers(1, 6))
+def test_the_costs_of_the_print_are_those_of_the_outlook(resets: list[float], age: int, steps: int) -> None:
+    """C_XX = 2 C_XO + P(i + k, i), and eq. 30 for C_OX: two ways to the same numbers."""
+    chain = AgeChain(np.array(resets))
+    by_outlook = plan_costs(outlook_of(chain, np.array([age]), np.array([steps]), 2))[:, 0]
+    printed = two_day_costs(chain, age, steps)
+    assert by_outlook == pytest.approx([printed.xx, printed.ox, printed.xo, printed.oo])
+    assert printed.xx >= 2 * printed.xo - 1e-12
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.integers(0, 6), st.integers(1, 6), st.integers(1, 5))
+def test_a_look_more_never_costs_more(resets: list[float], age: int, steps: int, days: int) -> None:
+    """Whoever looks knows at least as much afterwards; so budgets can always be spent."""
+    costs = plan_costs(outlook_of(AgeChain(np.array(resets)), np.array([age]), np.array([steps]), days))[:, 0]
+    for plan in range(2**days):
+        assert all(costs[plan | 1 << day] <= costs[plan] + 1e-9 for day in range(days))
+
+
+def test_pages_without_memory_have_the_outlook_of_their_chain() -> None:
+    """The quick form for many pages says what the chain says of each."""
+    quick = memoryless_outlook(np.array([0.2]), np.array([3]), 4)
+    slow = outlook_of(AgeChain(np.full(5, 0.2)), np.array([1]), np.array([3]), 4)
+    assert quick.unseen == pytest.approx(slow.unseen)
+    assert quick.seen == pytest.approx(slow.seen)
+
+
+def test_a_discount_makes_later_days_count_less() -> None:
+    """The day after tomorrow counts for the square of the factor."""
+    outlook = memoryless_outlook(np.array([1.0]), np.array([1]), 3)
+    assert plan_costs(outlook, 0.5)[:, 0].tolist() == [1.75, 0.75, 1.25, 0.25, 1.5, 0.5, 1.0, 0.0]
+
+
+def within(plans: Ints, budgets: Floats, taken: Floats) -> bool:
+    """Whether plans keep to the budgets."""
+    return bool((spent_by(plans, taken, len(budgets)) <= budgets + 1e-9).all())
+
+
+@pytest.mark.parametrize("make", [chain_set, any_set])
+@settings(max_examples=20)
+@given(number=numbers, days=st.integers(1, 3), pages=st.integers(1, 3), data=st.data())
+def test_the_exact_solver_finds_the_best_of_all(
+    make: MakesSet, number: int, days: int, pages: int, data: st.DataObject
+) -> None:
+    """Against every combination of plans, with looks that cost 1 or 2."""
+    costs = make(number, days, pages)
+    budgets = tuple(data.draw(st.lists(st.integers(0, 3), min_size=days, max_size=days)))
+    taken = data.draw(st.lists(st.integers(1, 2), min_size=pages, max_size=pages))
+    plans = best_plans(costs, budgets, np.array(taken))
+    assert within(plans, np.array(budgets, float), np.array(taken, float))
+    assert cost_of(costs, plans) == pytest.approx(least_cost(costs, budgets, taken))
+
+
+@pytest.mark.parametrize("make", [chain_set, any_set])
+@settings(max_examples=40)
+@given(number=numbers, pages=st.integers(1, 14), first=st.integers(0, 16), second=st.integers(0, 16))
+def test_the_flow_is_exact_for_two_days(make: MakesSet, number: int, pages: int, first: int, second: int) -> None:
+    """Figure 2 finds what the exact solver finds, also where budgets differ, exceed the pages, or looks do harm."""
+    costs = make(number, 2, pages)
+    plans = best_two_days(costs, (first, second))
+    assert within(plans, np.array([first, second], float), np.ones(pages))
+    assert cost_of(costs, plans) == pytest.approx(cost_of(costs, best_plans(costs, (first, second))))
+
+
+@pytest.mark.parametrize("make", [chain_set, any_set])
+@settings(max_examples=30)
+@given(number=numbers, days=st.integers(2, 4), pages=st.integers(1, 9), data=st.data())
+def test_the_truth_lies_within_the_certified_gap(
+    make: MakesSet, number: int, days: int, pages: int, data: st.DataObject
+) -> None:
+    """The bound is never above the optimum, the plans are allowed and never below it."""
+    costs = make(number, days, pages)
+    budgets = tuple(data.draw(st.lists(st.integers(0, 3), min_size=days, max_size=days)))
+    found = certified_plans(costs, np.array(budgets, float))
+    best = cost_of(costs, best_plans(costs, budgets))
+    assert within(found.plans, np.array(budgets, float), np.ones(pages))
+    assert found.bound <= best + 1e-9
+    assert best <= found.cost + 1e-9
+    assert found.cost == pytest.approx(cost_of(costs, found.plans))
+    assert (found.prices >= 0).all()
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_many_pages_have_a_small_gap(equal: bool) -> None:  # noqa: FBT001 - a case of the test
+    """The more pages, the smaller the part that budgets cut through: 30 000 pages are within a thousandth by far."""
+    rng = rng_for(1, "test/plans/many")
+    pages, days = 30_000, 4
+    costs = plan_costs(memoryless_outlook(rng.random(pages) ** 3, rng.integers(1, 30, pages), days), 0.9)
+    taken = np.ones(pages) if equal else rng.lognormal(0, 0.7, pages)
+    budgets = np.array([0.02, 0.1, 0.3, 0.05]) * taken.sum()
+    found = certified_plans(costs, budgets, taken)
+    assert within(found.plans, budgets, taken)
+    assert 0 <= found.gap < 1e-4
+
+
+def test_no_pages_need_no_plans() -> None:
+    """Nothing to look at costs nothing."""
+    assert certified_plans(np.zeros((4, 0)), np.ones(2)).plans.tolist() == []
+    assert best_plans(np.zeros((4, 0)), (1, 1)).tolist() == []
+    assert best_two_days(np.zeros((4, 0)), (1, 1)).tolist() == []
+
+
+def test_looks_are_the_bits_of_a_plan() -> None:
+    """What is written O is 1 in the table."""
+    for plan, looks in enumerate(looks_of(3).tolist()):
+        assert written(plan, 3) == "".join("XO"[look] for look in looks)

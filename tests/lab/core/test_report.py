@@ -1,0 +1,229 @@
+"""What a report says follows from the rows: means, intervals where there is chance, pairs and plots."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.lab.lab_modules import EXPERIMENT, written
+
+from vedette.errors import UsageError
+from vedette.lab.core.experiment import Cell, Experiment, Span
+from vedette.lab.core.registry import experiment_named
+from vedette.lab.core.report import OWN_CRAWL, Run, read_run, write_report
+from vedette.lab.core.rows import Row, write_rows
+from vedette.lab.core.summary import comparisons, tables
+
+TINY = "tiny_reports:EXPERIMENT"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
+    """The experiment whose rows these are: freshness (more is better) and fetches."""
+    written(tmp_path, "tiny_reports", EXPERIMENT)
+    monkeypatch.syspath_prepend(tmp_path)
+    return experiment_named(TINY)
+
+
+def row(policy: str, seed: int, freshness: float, **more: float) -> Row:
+    """A row of the tiny experiment."""
+    return Row(Cell(TINY, "made:tiny", policy, 1.0, seed), {"freshness": freshness, **more})
+
+
+def run_of(rows: list[Row], name: str = "one") -> Run:
+    """A finished run."""
+    told: Mapping[str, object] = {
+        "command": "vedette lab run x",
+        "versions": {"vedette": "1"},
+        "worlds": {"made:tiny": "ab"},
+    }
+    return Run(name, told, rows)
+
+
+def test_means_are_over_seeds_with_an_interval_where_seeds_differ(tiny: Experiment) -> None:
+    """0.2, 0.3 and 0.4 have the mean 0.3 and ends around it; 0.5 with every seed is one number without chance."""
+    rows = [row("random", seed, 0.1 + seed / 10) for seed in (1, 2, 3)] + [row("default", seed, 0.5) for seed in (1, 2)]
+    (table,) = tables(rows, tiny)
+    lots, fixed = (line.told["freshness"] for line in table.lines)
+    assert lots.mean == pytest.approx(0.3)
+    assert 0.199 < lots.low < 0.3 < lots.high < 0.401
+    assert (fixed.mean, fixed.n) == (0.5, 1)
+    assert math.isnan(fixed.low)
+
+
+def test_hosts_are_resampled_with_their_means(tiny: Experiment) -> None:
+    """Two hosts with two seeds each are two values: (0.1 + 0.3) / 2 and (0.5 + 0.7) / 2, of which the mean is 0.4."""
+    had = {(1, 0): 0.1, (2, 0): 0.3, (1, 1): 0.5, (2, 1): 0.7}
+    (table,) = tables([row("random", seed, value, host=host) for (seed, host), value in had.items()], tiny)
+    assert table.over == "hosts"
+    assert table.lines[0].told["freshness"].mean == pytest.approx(0.4)
+    assert table.lines[0].told["freshness"].n == 2
+
+
+def test_coordinates_make_tables_of_their_own(tiny: Experiment) -> None:
+    """Rows with a column k are told for each k, beside those without."""
+    found = tables([row("random", 1, 0.1), row("random", 1, 0.2, k=1), row("random", 1, 0.3, k=2)], tiny)
+    assert [table.coordinates for table in found] == [(), ("k",)]
+    assert [line.at for line in found[1].lines] == [(1,), (2,)]
+
+
+def test_policies_are_compared_run_by_run(tiny: Experiment) -> None:
+    """``default`` gains 0.1 and 0.3 on its twins: mean 0.2, p = 2/4 (of four ways, ++ and --). Bounds are not asked."""
+    rows = [row("random", 1, 0.1), row("random", 2, 0.9), row("bound-best", 1, 1.0), row("bound-best", 2, 1.0)]
+    rows += [row("default", 1, 0.2), row("default", 2, 1.2)]
+    (found,) = comparisons(rows, tiny)
+    assert (found.policy, found.other) == ("default", "random")
+    assert found.paired.mean == pytest.approx(0.2)
+    assert (found.paired.p, found.p_holm) == (0.5, 0.5)
+
+
+def test_seeds_that_change_nothing_are_no_evidence(tiny: Experiment) -> None:
+    """The same difference with each of ten seeds is one observation: it has no p."""
+    rows = [row(policy, seed, value) for seed in range(10) for policy, value in (("default", 0.5), ("random", 0.4))]
+    (found,) = comparisons(rows, tiny)
+    assert found.paired.n == 1
+    assert math.isnan(found.p_holm)
+
+
+def test_other_parts_of_a_world_are_not_mixed(tiny: Experiment) -> None:
+    """A run on one year and a run on another are two lines."""
+    early = row("random", 1, 0.1)
+    late = Row(early.cell._replace(span=Span("2023-01-01")), {"freshness": 0.9})
+    (table,) = tables([early, late], tiny)
+    assert [line.told["freshness"].mean for line in table.lines] == [0.1, 0.9]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_report_is_a_page_with_plots_that_it_links_to(tmp_path: Path) -> None:
+    """Every plot that is written is on the page, and every one on the page is written; twice gives the same bytes."""
+    rows = [row(policy, seed, seed / 10) for policy in ("default", "random", "bound-best") for seed in (1, 2, 3)]
+    files = write_report([run_of(rows)], tmp_path / "out")
+    page, plots = files[0].read_text(encoding="utf-8"), files[1:-1]
+    assert (files[0].name, files[-1].name) == ("lab-tiny-reports-experiment.md", "lab-tiny-reports-experiment.json")
+    assert [file.name for file in plots if f"({file.name})" not in page] == []
+    assert page.count("](") == len(plots) > 0
+    assert "    vedette lab run x" in page
+    before = [file.read_bytes() for file in files]
+    assert [file.read_bytes() for file in write_report([run_of(rows)], tmp_path / "out")] == before
+    assert sorted(files) == sorted((tmp_path / "out").iterdir())
+
+
+@pytest.mark.usefixtures("tiny")
+def test_the_same_is_written_as_plain_values(tmp_path: Path) -> None:
+    """Question, commands, plots with the table that has their numbers, and every line that the page has; no path."""
+    rows = [row(policy, seed, seed / 10) for policy in ("default", "random") for seed in (1, 2, 3)]
+    page, *plots, data = write_report([run_of(rows)], tmp_path / "out")
+    told = json.loads(data.read_text(encoding="utf-8"))
+    assert (told["title"], told["commands"]) == ("tiny", ["vedette lab run x"])
+    assert [plot["file"] for plot in told["plots"]] == [path.name for path in plots]
+    assert all(0 <= plot["table"] < len(told["tables"]) for plot in told["plots"])
+    lines = [line.replace("`", "") for line in page.read_text(encoding="utf-8").splitlines()]
+    for table in told["tables"]:
+        assert {f"| {' | '.join(row)} |" for row in (table["columns"], *table["rows"])} <= set(lines)
+    assert str(tmp_path) not in data.read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("tiny")
+def test_an_interval_keeps_its_thousands(tmp_path: Path) -> None:
+    """The lower end of many is written whole, whatever its unit."""
+    rows = [row("random", seed, 50.0 + seed) for seed in (1, 2, 3)]  # a share of 50 is 5000 %
+    *_, data = write_report([run_of(rows)], tmp_path / "out")
+    (table,) = json.loads(data.read_text(encoding="utf-8"))["tables"]
+    ends = re.search(r"\[(.*), (.*)\]", table["rows"][0][3].replace("\u2009", ""))
+    assert ends is not None
+    assert 5_050 < float(ends[1]) < 5_200
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_page_of_a_person_is_not_written_over(tmp_path: Path) -> None:
+    """Only what a report has written is written anew."""
+    (tmp_path / "lab-tiny-reports-experiment.md").write_text("My own words.")
+    with pytest.raises(UsageError, match="written by a person"):
+        write_report([run_of([row("random", 1, 0.1)])], tmp_path)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_runs_that_contradict_each_other_are_not_mixed(tmp_path: Path) -> None:
+    """The same cell in two runs counts once; with other numbers it is refused."""
+    one, same, other = (run_of([row("random", 1, value)], name) for name, value in (("a", 0.1), ("b", 0.1), ("c", 0.2)))
+    write_report([one, same], tmp_path / "out")
+    with pytest.raises(UsageError, match="a and c"):
+        write_report([one, other], tmp_path / "out")
+
+
+def test_a_run_that_is_not_finished_is_refused(tmp_path: Path) -> None:
+    """Whoever asks for a report too early is told how to go on."""
+    with pytest.raises(UsageError, match="vedette lab run"):
+        read_run(tmp_path)
+    (tmp_path / "command").write_text("vedette lab run x")
+    with pytest.raises(UsageError, match="again"):
+        read_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("manifest.json", b"{"),
+        ("manifest.json", b"\xff"),
+        ("manifest.json", b"[]"),
+        ("manifest.json", b'{"command": "x", "versions": [], "worlds": {}}'),
+        ("rows.parquet", b""),
+        ("rows.parquet", b"PAR1 torn"),
+    ],
+)
+def test_a_damaged_run_is_refused_in_words(tmp_path: Path, file: str, content: bytes) -> None:
+    """Whatever became of its files, it is said how to get a run that can be read."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    write_rows([row("random", 1, 0.1)], ["freshness"], folder / "rows.parquet")
+    (folder / "manifest.json").write_text(json.dumps(run_of([]).manifest))
+    assert read_run(folder).rows == [row("random", 1, 0.1)]
+    (folder / file).write_bytes(content)
+    with pytest.raises(UsageError, match="run its command again"):
+        read_run(folder)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_report_needs_a_folder(tmp_path: Path) -> None:
+    """Where a file is in the way, it is said, and the file stays."""
+    (tmp_path / "file").write_text("mine")
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(UsageError, match="name another folder"):
+            write_report([run_of([row("random", 1, 0.1)])], place)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.usefixtures("tiny")
+def test_one_number_is_no_figure(tmp_path: Path) -> None:
+    """A single value, or the same one for all policies, stands in the table and is not drawn."""
+    write_report([run_of([row("random", 1, 0.1), row("default", 1, 0.1)])], tmp_path / "one")
+    assert [path.name for path in (tmp_path / "one").glob("*.svg")] == []
+    write_report([run_of([row("random", 1, 0.1), row("default", 1, 0.2)])], tmp_path / "two")
+    assert [path.name for path in (tmp_path / "two").glob("*.svg")] != []
+
+
+@pytest.mark.usefixtures("tiny")
+def test_what_a_crawl_of_ones_own_cannot_say_is_said(tmp_path: Path) -> None:
+    """Whoever reads a page about a live world is told what its births and changes are; others are not."""
+    for world in ("live:mine", "made:tiny"):
+        run = run_of([row("random", 1, 0.1)])
+        write_report([run._replace(manifest={**run.manifest, "worlds": {world: "ab"}})], tmp_path / world[:4])
+    (mine,) = (tmp_path / "live").glob("*.md")
+    (made,) = (tmp_path / "made").glob("*.md")
+    assert OWN_CRAWL in mine.read_text()
+    assert OWN_CRAWL not in made.read_text()
+
+
+def test_an_interval_that_an_experiment_tells_is_drawn(tmp_path: Path) -> None:
+    """Where seeds have no part in a number, its own ends are shown as its line."""
+    cell = Cell("importance", "live:mine", "pagerank", 10.0, 1)
+    told = {"spearman": 0.5, "spearman_low": 0.4, "spearman_high": 0.7}
+    rows = [Row(cell, told), Row(cell._replace(policy="in-links"), {**told, "spearman": 0.6})]
+    write_report([run_of(rows)], tmp_path)
+    ends = re.findall(
+        r'<line x1="([\d.]+)" x2="([\d.]+)"', (tmp_path / "lab-importance-live-mine-spearman-by-policy.svg").read_text()
+    )
+    assert len(ends) == 2
+    assert all(float(low) < float(high) for low, high in ends)

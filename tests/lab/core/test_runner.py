@@ -1,0 +1,197 @@
+"""A run comes out the same to the byte: run twice, killed and gone on with, interrupted and gone on with."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.lab.lab_modules import EXPERIMENT, written
+
+from vedette.errors import UsageError
+from vedette.lab.core.experiment import Cell, Span
+from vedette.lab.core.plan import Plan, Wanted, plan_of, read_span
+from vedette.lab.core.rows import Row, plain, read_rows, write_rows
+from vedette.lab.core.run_folder import RunFolder, default_folder
+from vedette.lab.core.runner import CellFailed, run_cells
+
+pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
+
+TINY = "tiny_runs:EXPERIMENT"
+COMMAND = ("lab", "run", TINY, "--world", "made:tiny", "--seeds", "3")
+CELLS = 3 * 3 * 2  # policies, seeds, budgets
+FINISHED = 3  # before a run is broken off
+PATIENCE_S = 60.0
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the experiment in it, which is where everything is started."""
+    written(tmp_path, "tiny_runs", EXPERIMENT)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "tiny_runs", raising=False)  # that of another test
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def started(here: Path, out: str) -> "subprocess.Popen[str]":
+    """The real program, in a group of its own, with cells that take their time."""
+    told = {"TINY_S": "0.4", "TINY_PIDS": str(here / f"{out}.pids")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "vedette", *COMMAND, "--out", out, "--quiet"],
+        cwd=here,
+        env={**os.environ, **told},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def after_some_cells(here: Path, out: str) -> None:
+    """Wait until something is finished and much is not."""
+    until_s = time.monotonic() + PATIENCE_S
+    while len(list((here / out / "cells").glob("*.json"))) < FINISHED:
+        assert time.monotonic() < until_s, "no cell was finished"
+        time.sleep(0.01)
+
+
+def gone(pids: Path) -> bool:
+    """Whether every process that worked a cell out has ended, within a moment."""
+    until_s = time.monotonic() + PATIENCE_S
+    while any(Path(f"/proc/{pid}").exists() for pid in pids.read_text().split()):
+        if time.monotonic() > until_s:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def files(folder: Path) -> Sequence[bytes]:
+    """Rows and manifest, to the byte."""
+    return [(folder / name).read_bytes() for name in ("rows.parquet", "manifest.json")]
+
+
+WANTED = Wanted([TINY], ["made:tiny"], seeds=3)
+SMALL = WANTED._replace(policies=["default"], budgets=[2.0])
+
+
+def finished(plan: Plan, folder: Path, jobs: int = 1) -> RunFolder:
+    """A run that was carried out in processes of this one."""
+    kept = RunFolder(folder, plan)
+    run_cells(kept, len(plan.cells), lambda _done, _all, _cell: None, jobs)
+    kept.close()
+    return kept
+
+
+def test_a_run_survives_anything_and_comes_out_the_same(here: Path) -> None:
+    """Done in one go, killed by -9 in the middle, or interrupted by Ctrl-C: the same bytes, and no process is left.
+
+    It needs the real program twice.
+    """
+    plan = plan_of(WANTED)
+    finished(plan, here / "whole", jobs=2)
+    for out, how, code in (("killed", signal.SIGKILL, -9), ("stopped", signal.SIGINT, 130)):
+        run = started(here, out)
+        after_some_cells(here, out)
+        # A terminal sends Ctrl-C to the whole group; a kill hits one.
+        os.killpg(run.pid, how) if how == signal.SIGINT else run.kill()
+        _, said = run.communicate(timeout=PATIENCE_S)
+        assert run.returncode == code
+        assert ("The same command goes on" in said) == (how == signal.SIGINT)
+        assert gone(here / f"{out}.pids")
+        assert not (here / out / "rows.parquet").exists()
+        assert 0 < len(RunFolder(here / out, plan).undone()) <= CELLS - FINISHED
+        finished(plan, here / out)
+        assert files(here / out) == files(here / "whole")
+
+
+def test_rows_and_manifest_say_everything_and_no_path(here: Path) -> None:
+    """Rows stand in the order of the plan; the manifest names command, versions, worlds, seeds and the rows' hash."""
+    plan = plan_of(SMALL)
+    kept = finished(plan, here / "out", jobs=2)
+    assert [row.cell for row in kept.rows()] == list(plan.cells)
+    assert [row.cell for row in read_rows(here / "out" / "rows.parquet")] == list(plan.cells)
+    manifest = json.loads((here / "out" / "manifest.json").read_text())
+    assert manifest["command"] == f"vedette lab run {TINY} --world made:tiny --budget 2 --policies default --seeds 3"
+    assert {"vedette", "python", "numpy", "pyarrow"} <= set(manifest["versions"])
+    assert manifest["seeds"] == [1, 2, 3]
+    rows, told = files(here / "out")
+    assert manifest["rows"]["sha256"] == hashlib.sha256(rows).hexdigest()
+    assert str(here).encode() not in rows + told
+
+
+def test_a_finished_run_is_not_done_again(here: Path) -> None:
+    """The same command finds its cells; where the experiment's code has changed, all of them are worked out anew."""
+    plan = plan_of(SMALL)
+    finished(plan, here / "out")
+    assert RunFolder(here / "out", plan).undone() == []
+    written(here, "tiny_runs", f"{EXPERIMENT}\n# changed\n")
+    assert len(RunFolder(here / "out", plan).undone()) == len(plan.cells)
+
+
+def test_a_folder_of_something_else_is_left_alone(here: Path) -> None:
+    """Neither another run's folder nor one with other files in it is written to."""
+    RunFolder(here / "out", plan_of(WANTED))
+    with pytest.raises(UsageError, match="another run"):
+        RunFolder(here / "out", plan_of(WANTED._replace(seeds=2)))
+    with pytest.raises(UsageError, match="something else"):
+        RunFolder(here, plan_of(WANTED))
+
+
+def test_a_cell_that_fails_is_named_and_the_rest_is_kept(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message says which cell and why; what was finished before stays finished."""
+    plan = plan_of(SMALL._replace(policies=["random", "default"]))
+    monkeypatch.setenv("TINY_FAILS", "1")
+    with pytest.raises(CellFailed, match=r"default.*the lots are gone.*kept"):
+        finished(plan, here / "out")
+    assert len(RunFolder(here / "out", plan).undone()) == len(plan.cells) - 3
+
+
+@pytest.mark.usefixtures("here")
+def test_cells_are_all_combinations_each_once() -> None:
+    """Policies, budgets and seeds are those that were asked for, or else the experiment's own."""
+    cells = plan_of(WANTED).cells
+    assert len(cells) == len(set(cells)) == CELLS
+    assert {cell.seed for cell in cells} == {1, 2, 3}
+    assert default_folder(plan_of(WANTED)) == default_folder(plan_of(WANTED))
+    assert default_folder(plan_of(WANTED)) != default_folder(plan_of(WANTED._replace(seeds=4)))
+
+
+@pytest.mark.usefixtures("here")
+def test_a_world_that_is_not_here_is_left_out_and_said() -> None:
+    """Others are run all the same; the command that is written down does not name it."""
+    plan = plan_of(WANTED._replace(worlds=["made:tiny", "live:nowhere"]))
+    assert plan.worlds == ["made:tiny"]
+    assert "nowhere" in plan.skipped[0]
+    assert "nowhere" not in plan.command
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "said"),
+    [
+        ("2023-02-01", "2023-02-01", "empty"),
+        ("2023-02-02", "2023-02-01", "empty"),
+        ("9", "5", "empty"),
+        ("2023-02-02", "7", "two days or two numbers"),
+        ("soon", "", "neither a day nor a number"),
+        ("", "2023-13-01", "neither a day nor a number"),
+    ],
+)
+def test_a_part_of_a_world_that_is_none_is_refused(begin: str, end: str, said: str) -> None:
+    """An end before its beginning, a day and a number, or neither: each has its words."""
+    with pytest.raises(UsageError, match=said):
+        read_span(begin, end)
+
+
+def test_rows_come_back_from_parquet_as_they_were(tmp_path: Path) -> None:
+    """Numbers are kept to the bit, absent ones stay absent; for programs what is not finite is null."""
+    one = Row(Cell("tiny", "made:tiny", "default", 1.5, 3, Span("1", "9")), {"b": 0.1 + 0.2, "a": float("inf")})
+    two = Row(one.cell._replace(seed=4), {"c": 1e-300})
+    write_rows([one, two], ["b"], tmp_path / "rows")
+    assert read_rows(tmp_path / "rows") == [one, two]
+    assert plain(one)["a"] is None
+    assert list(plain(one))[:7] == ["experiment", "world", "policy", "budget", "seed", "from", "to"]

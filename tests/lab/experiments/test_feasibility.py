@@ -1,0 +1,143 @@
+"""The experiments on what is new: whether few old pages lead to it, and how much of it is on new sites."""
+
+import numpy as np
+import pytest
+from tests.lab.small_histories import P, V, web
+
+from vedette.lab.core.experiment import Experiment, Measured
+from vedette.lab.experiments import feasibility, new_sites
+from vedette.lab.runs.discovery.arrivals import steps_of
+from vedette.lab.worlds.frontpages import Frontpages
+from vedette.lab.worlds.history import History
+
+WEEK_S = 7 * 86400.0
+NOW_S = 2 * WEEK_S
+
+
+def two_sites() -> History:
+    """In the first week, one page of site 0 comes to lead to four new pages; on site 1 two pages lead to one each."""
+    at_s = WEEK_S / 2
+    old = [P([V(0.0), V(at_s, (3, 4, 5, 6))]), P([V(0.0), V(at_s, (7,))], 1), P([V(0.0), V(at_s, (8,))], 1)]
+    new = [P([V(at_s, wave=page == 6)], site=int(page > 6)) for page in range(3, 9)]
+    return web([*old, *new], end_s=NOW_S)
+
+
+def rows_with(column: str, rows: list[Measured]) -> dict[float, Measured]:
+    """Those rows that have a column, by its value."""
+    return {row[column]: row for row in rows if column in row}
+
+
+def rows_of(history: History, *, waves: bool = True) -> list[Measured]:
+    """The rows of weekly snapshots."""
+    cases = feasibility.cases_of(history, 0.0, NOW_S, WEEK_S, waves=waves)
+    return feasibility.rows_of(cases, 10, waves=waves, seed=1)
+
+
+def test_the_two_forms_of_overhead_differ() -> None:
+    """Site 0 has a cover of 1 for 4 pages (1/4), site 1 one of 2 for 2 (1): 3/6 as sums, and (1/4 + 1) / 2 as mean."""
+    row = rows_with("level", rows_of(two_sites()))[1.0]
+    assert (row["overhead"], row["overhead_mean"], row["coverage"]) == (3 / 6, 0.625, 1.0)
+
+
+def test_covers_are_cut_at_their_size() -> None:
+    """With one page a site, 4 + 1 of 6 pages are found: 2.5 a site, at 2 fetches for 5 pages."""
+    row = rows_with("k", rows_of(two_sites()))[1]
+    assert (row["found"], row["coverage"], row["overhead"], row["cover_size"]) == (2.5, 5 / 6, 2 / 5, 1.0)
+
+
+def test_pooled_levels_take_what_is_cheapest() -> None:
+    """Half of all is found by site 0's page alone (1 fetch for 4), while half of each site takes 2 fetches for 5."""
+    row = rows_with("level", rows_of(two_sites()))[0.5]
+    assert (row["overhead_pooled"], row["overhead"]) == (1 / 4, 2 / 5)
+
+
+def test_pages_born_in_waves_can_be_left_out() -> None:
+    """Without the one that came in a wave, site 0's page leads to three: 3 fetches for 5 pages in all."""
+    row = rows_with("level", rows_of(two_sites(), waves=False))[1.0]
+    assert (row["overhead"], row["waves"]) == (3 / 5, 0.0)
+
+
+def test_each_case_has_a_row() -> None:
+    """A site at a step tells what was new and how many pages it takes for 90 % and for all."""
+    rows = [row for row in rows_of(two_sites()) if "host" in row]
+    assert [(row["host"], row["step"], row["new"], row["cover_size_90"], row["cover_size"]) for row in rows] == [
+        (0, 0, 4, 1, 1),
+        (1, 0, 2, 2, 2),
+    ]
+
+
+def test_overlaps_are_counted_in_bins() -> None:
+    """Two old pages lead to the same two new ones, a third to one of them: J = 1 once, J = 1/2 twice."""
+    at_s = WEEK_S / 2
+    old = [P([V(0.0), V(at_s, links)]) for links in ((3, 4), (3, 4), (4,))]
+    bins = rows_with("jaccard", rows_of(web([*old, P([V(at_s)]), P([V(at_s)])])))
+    assert {at: row["pairs"] for at, row in bins.items() if row["pairs"]} == {0.5: 2 / 3, 0.9: 1 / 3}
+
+
+def test_a_web_without_news_has_only_a_summary() -> None:
+    """Nothing new means no figures, and no division by nothing."""
+    rows = rows_of(web([P([V(0.0)])]))
+    assert rows == [{"waves": 1.0, "cases": 0, "new": 0, "orphans": 0.0, "direct": 0.0}]
+
+
+def test_orphans_are_counted_and_left_out() -> None:
+    """Of two new pages one is linked to: half are orphans, and the cover of the other is complete."""
+    rows = rows_of(web([P([V(0.0), V(9.0, (1,))]), P([V(9.0)]), P([V(9.0)])]))
+    assert rows[0]["orphans"] == 1 / 2
+    assert rows_with("level", rows)[1.0]["overhead"] == 1.0
+
+
+def test_front_pages_are_old_and_their_targets_new() -> None:
+    """Daily snapshots: on day 1 two sources of a host show target 1, and one of them target 2, too.
+
+    Target 0 was there at the begin, and target 3 came and went between snapshots. So one look finds both.
+    """
+    hours = np.arange(0, 49) * 3600
+    world = Frontpages(
+        name="by hand",
+        times=hours,
+        source=np.array([0, 0, 0, 1, 1]),
+        target=np.array([0, 1, 2, 1, 3]),
+        start=np.array([0, 20, 20, 20, 5]),
+        stop=np.array([49, 49, 30, 49, 8]),
+        ok=np.ones((49, 2), bool),
+        host=np.array([0, 0]),
+        source_names=("a", "b"),
+        host_names=("host",),
+        targets=4,
+    )
+    (case,) = feasibility.cases_of_frontpages(world, 0.0, 48 * 3600.0, 24 * 3600.0)
+    assert (case.step, case.found, case.cover.gains) == (0, 2, (2,))
+
+
+def test_new_pages_on_new_sites_are_told_apart() -> None:
+    """Of four new pages three are on a new site, which one old page leads to: one fetch for the site, 1/3 a page."""
+    history = web([
+        P([V(0.0), V(9.0, (1, 2))]),
+        P([V(9.0)]),
+        P([V(9.0, (3,))], site=1),
+        P([V(9.0, (4,))], site=1),
+        P([V(9.0)], site=1),
+    ])  # fmt: skip
+    found = new_sites.newcomers_of(history, steps_of(0.0, WEEK_S, WEEK_S), waves=True)
+    rows = new_sites.rows_of(found, waves=True)
+    assert rows[0]["on_new_sites"] == 3 / 4
+    assert rows[0]["pages_per_site"] == 3
+    level = rows_with("level", rows)[1.0]
+    assert (level["site_overhead"], level["overhead"]) == (1.0, 1 / 3)
+
+
+def test_new_sites_that_nobody_links_to_are_orphans() -> None:
+    """A site that no old page leads to is counted, and costs nothing as it cannot be found."""
+    history = web([P([V(0.0)]), P([V(9.0)], site=1)])
+    rows = new_sites.rows_of(new_sites.newcomers_of(history, steps_of(0.0, WEEK_S, WEEK_S), waves=True), waves=True)
+    assert (rows[0]["orphan_sites"], rows[0]["new_sites"]) == (1.0, 1)
+    assert not rows_with("level", rows)
+
+
+@pytest.mark.parametrize("experiment", [feasibility.EXPERIMENT, new_sites.EXPERIMENT])
+def test_every_metric_is_described(experiment: Experiment) -> None:
+    """What an experiment says of itself fits: own metrics are among its metrics, and it has policies and budgets."""
+    assert all(name in experiment.metrics for name in experiment.own)
+    assert experiment.policies
+    assert experiment.budgets

@@ -1,0 +1,74 @@
+"""Importance by links against impact on search, on webs small enough to see both."""
+
+import numpy as np
+import pytest
+from tests.lab.small_histories import P, V, web
+
+from vedette.lab.experiments.importance import impact_of, importance_of, rows_of, seen_at, spearman
+from vedette.lab.quality.query_files import queries_of
+from vedette.lab.quality.workload import drawn_queries
+from vedette.lab.worlds.history import History
+
+
+def small() -> History:
+    """A home page that all link to, two pages about tides, one that is gone."""
+    return web([
+        P([V(0.0, (1, 2, 3), text="welcome home")]),
+        P([V(0.0, (0,), text="old words"), V(5.0, (0,), text="low tide tide")]),
+        P([V(0.0, (0,), text="tide and other matters of the sea")]),
+        P([V(0.0, (0,), text="tide tide tide")], died_s=8.0),
+    ])  # fmt: skip
+
+
+def test_only_what_lives_is_seen_as_it_is_then() -> None:
+    """At the end three pages live, the second with its later text; the dead page's link is gone with it."""
+    seen = seen_at(small(), 10.0)
+    assert [seen.web.texts.text(page) for page in range(seen.web.pages)][1] == "low tide tide"
+    assert importance_of(seen, "in-links").tolist() == [2, 1, 1]
+    assert importance_of(seen, "pagerank").argmax() == 0
+
+
+def test_impact_is_how_often_a_page_is_among_the_first() -> None:
+    """With one result a query, the page that says tide most densely has both queries; two results reach the other.
+
+    "tide" is asked 3 times and "low tide" once: page 1 gets 4. With two results, page 2 gets the 3 of "tide".
+    """
+    seen = seen_at(small(), 10.0)
+    queries = queries_of([("tide", 3.0), ("low tide", 1.0), ("nobody says this", 9.0)])
+    assert impact_of(seen, queries, 1).pages.tolist() == [0, 4, 0]
+    assert impact_of(seen, queries, 2).pages.tolist() == [0, 4, 3]
+    assert impact_of(seen, queries, 2).queries == 2
+
+
+def test_rank_correlation_of_a_worked_example() -> None:
+    """Places 1 2 3 4 against 1 3 2 4: 1 - 6 * 2 / (4 * 15) = 0.8; equal values share their mean place."""
+    assert spearman(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 30.0, 20.0, 400.0])) == pytest.approx(0.8)
+    assert spearman(np.array([1.0, 1.0, 2.0]), np.array([5.0, 5.0, 9.0])) == pytest.approx(1.0)
+
+
+def test_the_interval_holds_the_correlation() -> None:
+    """The bootstrap interval lies around the estimate, the bins hold all pages, and their mean impact is 1."""
+    rng = np.random.default_rng(2)
+    importance = rng.random(400)
+    seen = impact_of(seen_at(small(), 10.0), queries_of([("tide", 1.0)]), 1)._replace(
+        pages=importance + rng.random(400)
+    )
+    summary, *bins = rows_of(importance, seen, seed=1)
+    assert summary["spearman_low"] < summary["spearman"] < summary["spearman_high"]
+    assert sum(row["pages"] for row in bins) == 400
+    assert sum(row["pages"] * row["impact_mean"] for row in bins) == pytest.approx(400)
+
+
+def test_a_web_that_answers_nothing_has_no_correlation() -> None:
+    """Where no query is answered there is only a count."""
+    seen = seen_at(small(), 10.0)
+    impact = impact_of(seen, queries_of([("unheard of", 1.0)]), 10)
+    assert rows_of(importance_of(seen, "in-links"), impact, seed=1) == [{"pages": 3, "queries": 0}]
+
+
+def test_drawn_queries_are_answered() -> None:
+    """Two neighbouring words of a page find at least that page, and the same seed draws the same."""
+    seen = seen_at(small(), 10.0)
+    queries = drawn_queries(seen.web, np.arange(seen.web.pages), 4)
+    assert impact_of(seen, queries, 10).queries == len(queries) > 0
+    assert queries.texts == drawn_queries(seen.web, np.arange(seen.web.pages), 4).texts

@@ -1,0 +1,172 @@
+"""One budget for all kinds of fetches: by hand, within its budget, blind to the future, and cut to a window."""
+
+from functools import cache, partial
+from math import inf
+
+import numpy as np
+import pytest
+from tests.lab.small_histories import P, V, web
+
+from vedette.lab.core.leaks import Decided, first_leak
+from vedette.lab.experiments.joint import EXPERIMENT
+from vedette.lab.quality.corpus import corpus_of
+from vedette.lab.quality.query_files import queries_of
+from vedette.lab.quality.scoring import Boolean
+from vedette.lab.quality.workload import DRAWN, Asking
+from vedette.lab.quality.workload_part import workload_of
+from vedette.lab.runs.joint.rows import PARTS, SPLITS, Watch, rows_of
+from vedette.lab.runs.joint.run import Batch, JointGame, Split, begun_with, play
+from vedette.lab.worlds.altered import altered_after
+from vedette.lab.worlds.history import History
+from vedette.lab.worlds.window import window_of
+from vedette.policy import rng_for
+
+DAY_S = 86_400.0
+HOME = "http://host0/"
+SPLIT_NAMES = ("default", *SPLITS)
+
+
+def asking(history: History) -> Asking:
+    """Some words are asked for; a page has them or has them not."""
+    queries = queries_of([("word0", 4.0), ("word1", 3.0), ("word2", 2.0), ("word3", 1.0)])
+    return Asking(workload_of(corpus_of(history), queries, Boolean()), DRAWN)
+
+
+def chain() -> History:
+    """A home that links to a page, which links to another; one more is linked from the home after two days."""
+    return web(
+        [
+            P([V(-9.0, (1,), text="word0"), V(2 * DAY_S, (1, 3), text="word0 more")], url=HOME),
+            P([V(-8.0, (2,), text="word1")]),
+            P([V(-7.0, (), text="word2")]),
+            P([V(2 * DAY_S, (), text="word3")]),
+        ],
+        end_s=10 * DAY_S,
+    )
+
+
+@cache
+def busy(days: int = 12) -> History:
+    """Forty pages around a home that change, come and go; the home names new ones as they come."""
+    rng = rng_for(5, "tests/joint")
+    born = [-1.0 - 40 + n for n in range(40)] + [n * DAY_S / 4 + 7.0 for n in range(1, 4 * days - 8)]
+    old = tuple(range(1, 40))
+    home = [V(-60.0, old, text="word0")]
+    home += [V(at_s, (*old, *range(40, 41 + n)), text=f"word0 news{n}") for n, at_s in enumerate(born[40:])]
+    pages = [P(home, url=HOME)]
+    for number, at_s in enumerate(born[1:], 1):
+        changes = np.sort(rng.uniform(max(at_s, 0.0), days * DAY_S, rng.poisson(2 if number % 3 else 0))).tolist()
+        says = [f"word{rng.integers(0, 5)} other{number}" for _ in range(len(changes) + 1)]
+        versions = [V(when, (0,), text=text) for when, text in zip([at_s, *changes], says, strict=True)]
+        pages.append(P(versions, died_s=days * DAY_S * 0.7 if number % 11 == 5 else inf))
+    return web(pages, end_s=days * DAY_S)
+
+
+def batches(history: History, game: JointGame, split: Split | None) -> list[Batch]:
+    """What a game decides."""
+    told: list[Batch] = []
+    play(history, asking(history), game, split, told.append)
+    return told
+
+
+def test_a_page_is_fetched_only_after_a_link_to_it_was_fetched() -> None:
+    """Of a chain, with one fetch a batch: first the page that is named, then what it names, then known ones.
+
+    The newborn page is named by the home from the second day on, so it comes after a fetch of the home then.
+    """
+    game = JointGame(0.0, 10 * DAY_S, budget=2.0, begun=0.0)
+    order = [int(page) for batch in batches(chain(), game, None) for page in batch.pages]
+    assert order[:2] == [1, 2]
+    home = next(at for at, page in enumerate(order) if page == 0 and at >= 4)
+    assert home < order.index(3) <= home + 1
+
+
+def test_who_only_refreshes_finds_nothing_and_who_only_discovers_fetches_what_is_named() -> None:
+    """Pages without a copy stay without one where no share is for them."""
+    history, game = chain(), JointGame(0.0, 10 * DAY_S, budget=2.0, begun=0.0)
+    fetched = {
+        name: {int(page) for batch in batches(history, game, SPLITS[name]) for page in batch.pages}
+        for name in ("refresh-only", "discover-only")
+    }
+    assert fetched == {"refresh-only": {0}, "discover-only": {0, 1, 2, 3}}
+
+
+def test_quality_counts_what_is_not_discovered_as_missing() -> None:
+    """With the home alone four tenths of what people ask for is found on the first day."""
+    history, game = chain(), JointGame(0.0, DAY_S, budget=2.0, begun=0.0)
+    watch = Watch(history, asking(history), game)
+    nothing = np.zeros(0, np.int64)
+    watch.decided(Batch(DAY_S, nothing, nothing, 0.0, (0, 0, 0)))
+    (part,) = watch.parts(1)
+    assert part["quality"] == pytest.approx(4 / 9)
+    assert part["found"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("name", SPLIT_NAMES)
+def test_no_more_is_fetched_than_the_budget_allows_and_each_page_once_a_batch(name: str) -> None:
+    """Over any time from the begin on; and where there is enough to do, nothing is left."""
+    game = JointGame(0.0, 12 * DAY_S, budget=5.0)
+    told = batches(busy(), game, SPLITS.get(name))
+    counts = np.cumsum([len(batch.pages) for batch in told])
+    assert (counts <= 5.0 * (np.arange(len(counts)) + 1) / 2 + 1e-9).all()
+    assert counts[-1] >= 5 * 12 - 1
+    assert all(len(np.unique(batch.pages)) == len(batch.pages) == sum(batch.kinds) for batch in told)
+
+
+@pytest.mark.parametrize("name", ["default", "thirds"])
+def test_the_future_does_not_leak(name: str) -> None:
+    """With another future from a time on, all is decided alike until then."""
+    game = JointGame(0.0, 12 * DAY_S, budget=4.0)
+
+    def run(history: History) -> list[Decided]:
+        return [Decided(batch.now_s, batch.pages.tolist()) for batch in batches(history, game, SPLITS.get(name))]
+
+    assert first_leak(run, busy(), partial(altered_after), 6 * DAY_S, seeds=(1,)) is None
+
+
+def test_the_rows_of_a_bound_are_those_of_a_split_that_is_as_good_as_thirds() -> None:
+    """It tries thirds, too; the same game gives the same rows."""
+    history, game = busy(), JointGame(0.0, 4 * DAY_S, budget=3.0)
+    asked = asking(history)
+    thirds, bound = (rows_of(history, asked, name, game) for name in ("thirds", "bound-split"))
+    means = [np.mean([row["quality"] for row in rows]) for rows in (thirds, bound)]
+    assert len(thirds) == 4 < PARTS
+    assert means[1] >= means[0]
+    assert thirds == rows_of(history, asked, "thirds", game)
+
+
+def test_a_crawl_begins_with_what_it_was_told_of_and_a_part_of_the_rest() -> None:
+    """Home pages and what nothing links to; then breadth first."""
+    history = chain()
+    assert begun_with(history, 0.0, 0.0).tolist() == [0]
+    assert begun_with(history, 0.0, 0.5).tolist() == [0, 1]
+    assert begun_with(history, 0.0, 1.0).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("begin_d", [0.0, 3.0, 9.5])
+def test_a_window_answers_as_the_whole_does(begin_d: float) -> None:
+    """At any time of it the same addresses live, say the same and link to the same, whatever their numbers are."""
+    history = busy()
+    begin_s, end_s = begin_d * DAY_S, min(begin_d + 4.0, 12.0) * DAY_S
+    part = window_of(history, begin_s, end_s)
+    for at_s in np.linspace(begin_s, end_s - 1.0, 7).tolist():
+        assert _answers(part, at_s) == _answers(history, at_s)
+
+
+def _answers(history: History, at_s: float) -> dict[str, tuple[str, int, list[str]]]:
+    alive = history.alive_at(at_s)
+    pairs = zip(alive.tolist(), history.version_at(alive, at_s).tolist(), strict=True)
+    return {
+        history.urls[page]: (
+            history.texts.text(version),
+            int(history.digest[version]),
+            [history.urls[to] for to in history.links_of(version).tolist() if history.born_s[to] <= at_s],
+        )
+        for page, version in pairs
+    }
+
+
+def test_the_experiment_names_all_that_can_be_compared() -> None:
+    """The policies of the question, the default first."""
+    assert set(EXPERIMENT.policies) == {"default", "thirds", "refresh-only", "discover-only", "bound-split"}
+    assert EXPERIMENT.policies[0] == "default"

@@ -1,0 +1,115 @@
+"""The experiment "ranking": its rows, its rivals, and the joke study with made votes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vedette.errors import UsageError
+from vedette.lab.baselines.ranking.popularity import Popularity
+from vedette.lab.core.experiment import Cell
+from vedette.lab.experiments.ranking import EXPERIMENT
+from vedette.lab.runs.ranking.click_study import likelihoods, reranked
+from vedette.lab.runs.ranking.jester import hold_study
+from vedette.lab.runs.ranking.rows import names_of_policies
+from vedette.lab.visitors.search_log import read_grades, read_log
+from vedette.lab.worlds.community import community_named
+from vedette.lab.worlds.jester import load_jokes, shelf_of
+from vedette.lab.worlds.world_names import remember
+from vedette.policy import rng_for
+from vedette.serve.rank.explore.prospect import Prospect
+
+
+@pytest.fixture
+def ratings(tmp_path: Path) -> Path:
+    """Ratings of twenty jokes by two hundred people, from hardly to mostly funny, some never given."""
+    rng = rng_for(1, "test/jokes")
+    user, joke = (each.ravel() for each in np.mgrid[:200, :20])
+    rating = np.where(rng.random(len(joke)) < joke / 25, 8.0, -3.0)
+    kept = rng.random(len(joke)) < 0.8
+    path = tmp_path / "jokes.npz"
+    np.savez(path, user=user[kept], joke=joke[kept], rating=rating[kept])
+    return path
+
+
+@pytest.mark.parametrize("policy", ["default", "popularity", "uniform", "thompson", "selective-r0.50-k6"])
+def test_a_cell_gives_the_same_row_again(policy: str) -> None:
+    """Every number of a row is promised, finite, and the same when worked out anew."""
+    cell = Cell("ranking", "community:small", policy, 0.01, 1)
+    first, again = EXPERIMENT.run(cell), EXPERIMENT.run(cell)
+    assert first == again
+    assert set(first[0]) <= set(EXPERIMENT.metrics)
+    assert 0 < first[0]["qpc_share"] <= 1.05
+
+
+def test_every_policy_of_the_experiment_can_be_asked_for() -> None:
+    """Each name stands for a policy; what is no name is refused in words."""
+    assert len(frozenset(names_of_policies())) == len(names_of_policies())
+    with pytest.raises(UsageError, match="no rank policy"):
+        EXPERIMENT.run(Cell("ranking", "community:small", "selectiv", 0.1, 1))
+    with pytest.raises(UsageError, match="did you mean quiet"):
+        community_named("quit")
+
+
+def test_items_of_the_study_have_the_quality_that_is_said(ratings: Path) -> None:
+    """Jokes are at least as funny as the items that they stand for, and the best item is the funniest joke."""
+    jokes = load_jokes(ratings)
+    shelf = shelf_of(jokes, 1)
+    assert np.all(shelf.stands <= 1 + 1e-9)
+    assert np.allclose(jokes.share[shelf.joke] * shelf.stands, shelf.quality)
+    assert shelf.quality.max() == jokes.share.max()
+
+
+def test_the_study_repeats_itself_and_learning_pays(ratings: Path) -> None:
+    """The same seed gives the same votes, and who learns hears more laughter than who orders by votes alone."""
+    jokes = load_jokes(ratings)
+    popular, again = (hold_study(jokes, Popularity(older_first=True), 1) for _ in range(2))
+    assert popular.qpc == again.qpc
+    assert hold_study(jokes, Prospect(), 1).qpc > popular.qpc
+    assert np.all(popular.tbp_days <= 15.0)
+
+
+def test_votes_are_found_where_they_were_said_to_be(ratings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path is enough: nothing else must know where the file is, though rows do not tell it."""
+    monkeypatch.delenv("VEDETTE_DATA", raising=False)
+    label = remember(f"jester:{ratings}")
+    assert label == "jester:jokes.npz"
+    assert EXPERIMENT.run(Cell("ranking", label, "popularity", 1.5, 1))[0]["qpc"] > 0
+
+
+def test_a_file_that_holds_no_ratings_is_refused(tmp_path: Path) -> None:
+    """Whoever names a wrong file is told what is expected."""
+    path = tmp_path / "other.npz"
+    np.savez(path, other=np.zeros(3))
+    with pytest.raises(UsageError, match="user, joke and rating"):
+        load_jokes(path)
+
+
+@pytest.fixture
+def searches(tmp_path: Path) -> tuple[Path, Path]:
+    """A log in which each query's results are shown in a poor order, and people click on what is good."""
+    rng = rng_for(2, "test/log")
+    lines, grades = [], ["query\turl\trelevance"]
+    good = {query: int(rng.integers(1, 4)) for query in range(20)}
+    for query, best in good.items():
+        grades += [f"{query + 7}\t{100 * query + place}\t{5 if place == best else 2}" for place in range(10)]
+    for session in range(3_000):
+        query = int(rng.integers(0, 20))
+        shown = [str(100 * query + place) for place in range(10)]
+        lines.append("\t".join([str(session), "0", "Q", str(query), "0.0", *shown]))
+        lure = np.where(np.arange(10) == good[query], 0.72, 0.09) / np.arange(1, 11)
+        lines += [f"{session}\t9\tC\t{shown[place]}" for place in np.flatnonzero(rng.random(10) < lure)]
+    lines.append("broken line")
+    log, graded = tmp_path / "log.tsv", tmp_path / "grades.tsv"
+    log.write_text("\n".join(lines), encoding="utf-8")
+    graded.write_text("\n".join(grades), encoding="utf-8")
+    return log, graded
+
+
+def test_learned_orders_are_better_where_clicks_tell_something(searches: tuple[Path, Path]) -> None:
+    """Queries are matched by their results; models beat click rates of places, and good results move up."""
+    with searches[1].open(encoding="utf-8") as lines:
+        log = read_log(searches[0], read_grades(lines))
+    assert not np.isnan(log.grade).any()
+    assert likelihoods(log)["position"].low > 0
+    assert reranked(log)["difference"].low > 0.05

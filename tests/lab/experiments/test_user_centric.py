@@ -1,0 +1,163 @@
+"""Refreshing week by week for those who search: the weekly web, who chooses what, and the numbers that are told."""
+
+import numpy as np
+import pytest
+from tests.lab.small_history import Life, small_history
+
+from vedette.errors import UsageError
+from vedette.lab.experiments.user_centric import (
+    EXPERIMENT,
+    Ratio,
+    Setting,
+    chooser_of,
+    foreseen_rows,
+    quality_at,
+    ratio_at,
+)
+from vedette.lab.quality.corpus import corpus_of
+from vedette.lab.quality.query_files import queries_of
+from vedette.lab.quality.scoring import InLinks, text_scoring
+from vedette.lab.quality.shingle_shares import ShingleShares
+from vedette.lab.quality.workload_part import workload_of
+from vedette.lab.runs.refresh.weekly import WEEK_S, Weekly, busiest_s, by_links, fits_of, weekly_web
+from vedette.lab.worlds.history import History
+
+WEEKS = 8
+QUERIES = queries_of([("tide", 3.0), ("ebb", 1.0)])
+FILL = "a page with so many words that nobody asks for"
+
+
+def turning(*, until: int = WEEKS) -> Life:
+    """A page that says "tide" and does not say it, in turn, week by week until a week."""
+    return Life([(at_s, f"{FILL} {'tide' * (week % 2)}") for week, at_s in enumerate(changes_s(until))])
+
+
+def advertising() -> Life:
+    """A page whose words all change every week, and none of which is asked for."""
+    letters = "abcdefghi"
+    return Life(
+        [
+            (at_s, " ".join(f"{week}{one}" for one in letters))
+            for week, at_s in zip(letters, changes_s(WEEKS), strict=True)
+        ]
+    )
+
+
+def changes_s(until: int) -> list[float]:
+    """The begin, and a time in each week."""
+    return [0.0, *((week - 0.5) * WEEK_S for week in range(1, until + 1))]
+
+
+def a_history(first: Life | None = None) -> History:
+    """One page that matters, three that change more and do not, some that stay, one that is there for a while."""
+    lives = [first or turning(), *(advertising() for _ in range(3))]
+    # The last of these answers the same query, less well: where the first is listed in vain, it stands too low.
+    lives += [Life([(0, text)], links=(0,)) for text in ("ebb", "ebb and", "ebb and so", f"{FILL} {FILL} tide")]
+    return small_history([*lives, Life([(0, "tide")], died_s=3 * WEEK_S)], end_s=WEEKS * WEEK_S)
+
+
+def setting_of(weekly: Weekly) -> Setting:
+    """What is asked of it, scored by text."""
+    corpus = corpus_of(weekly.web)
+    workload = workload_of(corpus, QUERIES, text_scoring(corpus, weekly.version[0]))
+    shares = ShingleShares(weekly.web)
+    return Setting(weekly, workload, fits_of(weekly, workload, shares), shares)
+
+
+@pytest.fixture(scope="module")
+def setting() -> Setting:
+    """The world above."""
+    return setting_of(weekly_web(a_history(), 0.0, WEEKS * WEEK_S))
+
+
+def test_a_weekly_web_has_the_pages_that_stay_as_they_are_each_week(setting: Setting) -> None:
+    """The page that dies is left out; of the others each week's version says what the history says then."""
+    weekly, history = setting.weekly, a_history()
+    assert (weekly.pages, weekly.weeks) == (8, WEEKS)
+    for week in range(WEEKS + 1):
+        at = history.version_at(np.arange(8), week * WEEK_S)
+        assert weekly.web.digest[weekly.version[week]].tolist() == history.digest[at].tolist()
+        assert weekly.web.version_at(np.arange(8), week * WEEK_S).tolist() == weekly.version[week].tolist()
+    assert weekly.links.tolist() == [4, *[0] * 7]
+
+
+def test_links_score_as_they_would_if_asked_anew(setting: Setting) -> None:
+    """The workload by links is the one that the scoring function gives."""
+    anew = workload_of(corpus_of(setting.weekly.web), QUERIES, InLinks(setting.weekly.links))
+    assert by_links(setting.workload, setting.weekly.links).match_score.tolist() == anew.match_score.tolist()
+
+
+def test_what_hindsight_knows(setting: Setting) -> None:
+    """Only the page that people ask for has gains and views that move; the others change all over, to no avail."""
+    gain = setting.fits.gain.sum(axis=0)
+    assert gain[0] > 0
+    assert gain[1:].tolist() == [0.0] * 7
+    assert (setting.fits.share[:, 1:4] == 1).all()
+    assert (setting.fits.share[:, 0] < 0.5).all()
+
+
+def test_user_centric_fetches_what_matters_and_the_others_what_changes(setting: Setting) -> None:
+    """With one fetch a week it reaches all there is to reach; by staleness, the page is not even noticed."""
+    assert quality_at(setting, "user-centric", 1) == 1.0
+    assert quality_at(setting, "sbr", 1, tau=0.5) < 1.0
+    assert quality_at(setting, "uniform", 1) < 1.0
+    assert quality_at(setting, "bound-delta-q", 1) == 1.0
+
+
+@pytest.mark.parametrize("policy", EXPERIMENT.policies)
+def test_everything_is_current_where_the_budget_reaches_for_all(setting: Setting, policy: str) -> None:
+    """As many fetches as pages: nothing is ever missed, whoever chooses."""
+    assert quality_at(setting, policy, setting.weekly.pages) == 1.0
+
+
+@pytest.mark.parametrize("policy", [name for name in EXPERIMENT.policies if name.startswith("online-")])
+def test_online_nothing_is_known_of_weeks_to_come(policy: str) -> None:
+    """Two webs that part in week 5 are refreshed alike until then."""
+    until = 5
+
+    def taken(first: Life | None) -> list[list[int]]:
+        setting = setting_of(weekly_web(a_history(first), 0.0, WEEKS * WEEK_S))
+        chooser, version = chooser_of(setting, policy, 2), setting.weekly.version
+        copies, fetched, chosen = version[0].copy(), np.zeros(8, np.int64), []
+        for week in range(1, until + 1):
+            pages = chooser.chosen(week, copies, fetched)
+            chooser.saw(week, pages, copies[pages], version[week, pages])
+            copies[pages], fetched[pages] = version[week, pages], week
+            chosen.append(pages.tolist())
+        return chosen
+
+    assert taken(None) == taken(turning(until=until))
+
+
+def test_a_ratio_is_read_between_budgets_and_bounded_by_them() -> None:
+    """The smallest budget with a quality counts; beyond the ends the ratio is that of the ends."""
+    budgets, qualities = np.array([1.0, 4.0, 16.0, 64.0]), np.array([0.5, 0.7, 0.9, 0.9])
+    assert ratio_at(budgets, qualities, 16.0, 0.8) == Ratio(2.0, beyond=False)
+    assert ratio_at(budgets, qualities, 64.0, 0.9) == Ratio(4.0, beyond=False)
+    assert ratio_at(budgets, qualities, 8.0, 0.1) == Ratio(8.0, beyond=True)
+    assert ratio_at(budgets, qualities, 8.0, 0.99) == Ratio(0.5, beyond=True)
+
+
+def test_gains_that_repeat_are_foreseen() -> None:
+    """Halves in the same order agree entirely; a page with gains in one half only is told apart."""
+    row, *bins = foreseen_rows(np.array([[1.0, 2.0, 4.0, 0.0, 0.0], [2.0, 4.0, 8.0, 0.0, 0.0]]))
+    assert row["spearman"] == pytest.approx(1.0)
+    assert row["apart"] == pytest.approx(2.0)
+    assert (row["one_half"], row["foreseen"], len(bins)) == (0.0, 3.0, 3)
+    alone, *_ = foreseen_rows(np.array([[1.0, 0.0, 3.0], [0.0, 2.0, 3.0]]))
+    assert alone["one_half"] == pytest.approx(2 / 3)
+
+
+def test_without_pages_that_stay_there_is_nothing_to_refresh() -> None:
+    """A web all of whose pages die within the span is refused with a word."""
+    with pytest.raises(UsageError, match="no page is there"):
+        weekly_web(small_history([Life([(0, "tide")], died_s=WEEK_S)]), 0.0, 4 * WEEK_S)
+
+
+def test_the_busiest_weeks_are_those_with_most_changes() -> None:
+    """In a long history the 48 weeks in question hold the changes; a short one is taken whole."""
+    late = [Life([(0, "ebb"), *((week * WEEK_S, f"ebb {week}") for week in range(70, 80))])]
+    begin_s, end_s = busiest_s(small_history(late, end_s=200 * WEEK_S))
+    assert begin_s < 70 * WEEK_S
+    assert (end_s - begin_s, end_s > 79 * WEEK_S) == (48 * WEEK_S, True)
+    assert busiest_s(small_history(late, end_s=20 * WEEK_S)) == (0.0, 20 * WEEK_S)

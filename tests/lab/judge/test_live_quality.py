@@ -1,0 +1,134 @@
+"""Live crawlers measured against the truth of a made web: what is held, what it cost, and what it was good for."""
+
+from collections.abc import Sequence
+from functools import cache
+
+import pytest
+
+from vedette.lab.judge.access_log import Entry
+from vedette.lab.judge.live_quality import Held, Run, Watched, measured
+from vedette.lab.judge.live_truth import Truth
+from vedette.lab.worlds.synthetic import MadeWorld, open_made
+from vedette.lab.worlds.synthetic.truth import text_changed_s
+
+DAY_S = 86_400.0
+DAYS = 6
+SEED = 1
+
+
+@cache
+def world() -> MadeWorld:
+    """The smallest made web, without traps."""
+    return open_made("tiny", SEED, calm=True)
+
+
+@cache
+def truth() -> Truth:
+    """One for all tests: what it remembers are facts of the world."""
+    return Truth(world())
+
+
+@cache
+def pages() -> tuple[str, ...]:
+    """The pages that live and may be found when it opens."""
+    living = (url for host in world().sites for url in world().live_pages(host, world().start_s))
+    return tuple(url for url in living if truth().at(url, world().start_s) >= 0)
+
+
+def asked(url: str, at_s: float, status: int = 200) -> Entry:
+    """A line of the log."""
+    host, _, path = url.partition("://")[2].partition("/")
+    return Entry(at_s, at_s, at_s, at_s, host, "http", 80, "127.0.0.2", "GET", f"/{path}", status, 1, True, "test")
+
+
+def entries_of(days: Sequence[int], urls: Sequence[str]) -> list[Entry]:
+    """All of these fetched when the world opens and on some days, with what they answer then."""
+    begin_s = world().start_s
+    return [
+        asked(url, begin_s + day * DAY_S, 200 if truth().at(url, begin_s + day * DAY_S) >= 0 else 404)
+        for day in (0, *days)
+        for url in urls
+    ]
+
+
+def watched(policy: str, entries: Sequence[Entry]) -> Watched:
+    """A crawler that holds what its log says, looked at once a day."""
+    holdings = []
+    for at_s in looks_s():
+        last = {entry.url: entry for entry in entries if entry.start_s <= at_s}
+        holdings.append({url: Held(_status(entry), entry.start_s, "page") for url, entry in last.items()})
+    return Watched(policy, holdings, entries)
+
+
+def _status(entry: Entry) -> int:
+    return 200 if entry.status == 304 else entry.status
+
+
+def looks_s() -> list[float]:
+    """Once a day."""
+    return [world().start_s + day * DAY_S for day in range(1, DAYS + 1)]
+
+
+def run_of(entries: Sequence[Entry]) -> Run:
+    """What is measured of one crawler, from just after the first fetches on."""
+    begin_s = world().start_s + 1.0
+    return measured(truth(), looks_s(), begin_s, SEED, [watched("one", entries)], pages())[0]
+
+
+def test_versions_differ_exactly_where_the_world_says_that_a_text_changed() -> None:
+    """Two times have one version if the page's text did not change in between: boxes and frames do not count."""
+    begin_s, end_s = world().start_s, world().start_s + DAYS * DAY_S
+    compared = 0
+    for url in pages():
+        settled = world().truth(url)
+        before, after = truth().at(url, begin_s), truth().at(url, end_s)
+        if settled is None or after < 0:
+            continue
+        compared += 1
+        site = world().sites[url.split("/")[2]]
+        assert (before != after) == (text_changed_s(site, settled.number, end_s) > begin_s), url
+    assert compared > len(pages()) / 2
+
+
+def test_a_crawler_that_fetches_everything_whenever_it_is_looked_at_is_perfect() -> None:
+    """All copies are current, people find what there is, and what changed was found."""
+    run = run_of(entries_of(range(1, DAYS + 1), pages()))
+    assert run.freshness == 1.0
+    assert run.quality == pytest.approx(1.0)
+    assert run.unrefreshed < run.quality
+    assert 0 < run.changed < run.refreshes
+
+
+def test_a_crawler_that_never_comes_back_gains_nothing() -> None:
+    """It has made no refresh, and its quality is that of not refreshing."""
+    run = run_of(entries_of((), pages()))
+    assert run.refreshes == run.changed == 0
+    assert run.quality == run.unrefreshed < 1.0
+    assert run.gain_per_refresh == 0.0
+
+
+def test_what_is_found_changed_agrees_with_what_was_stale() -> None:
+    """One round of refreshes finds as many changes as pages were stale or gone before it."""
+    begin_s = world().start_s
+    run = run_of(entries_of((3,), pages()))
+    stale = sum(truth().at(url, begin_s) != truth().at(url, begin_s + 3 * DAY_S) for url in pages())
+    assert run.refreshes == len(pages())
+    assert run.changed == stale
+
+
+def test_asking_again_for_what_is_gone_is_no_refresh() -> None:
+    """A URL that had no page when it was last asked for is counted apart: no refresh policy has decided on it."""
+    url, begin_s = pages()[0], world().start_s
+    gone = [asked(f"{url}-is-gone", begin_s + day * DAY_S, 404) for day in range(3)]
+    run = run_of([*entries_of((), pages()), *gone])
+    assert run.refreshes == 0
+    assert (run.others["first"], run.others["gone"]) == (0, 2)
+
+
+def test_a_server_that_wrongly_says_not_modified_leaves_the_old_copy() -> None:
+    """The crawler has no new text, whatever the page says by now: it is as stale as before, and nothing was found."""
+    lied = [asked(url, world().start_s + 3 * DAY_S, 304) for url in pages()]
+    run, idle = run_of([*entries_of((), pages()), *lied]), run_of(entries_of((), pages()))
+    assert run.refreshes == len(pages())
+    assert run.changed == 0
+    assert run.freshness == idle.freshness

@@ -1,0 +1,120 @@
+"""The community in formulas: the corrected theorem against the exact chain, and the fixed point."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.lab.baselines.ranking.popularity import Popularity
+from vedette.lab.baselines.ranking.selective import Selective
+from vedette.lab.runs.ranking.community import Phases, live_through
+from vedette.lab.runs.ranking.community_model import awareness, solved
+from vedette.lab.worlds.community import COMMUNITIES, Community, community_named, ideal_qpc, qualities, view_shares
+from vedette.policy import rng_for
+from vedette.serve.rank.explore.candidates import Candidates
+
+
+def stationary(rates: np.ndarray, dying: float) -> np.ndarray:
+    """The exact stationary law of the chain: solved from its balance equations, without the theorem."""
+    people = len(rates) - 1
+    flow = np.zeros((people + 1, people + 1))
+    for state in range(people + 1):
+        if state < people:
+            flow[state, state + 1] += rates[state] * (1 - state / people)
+        flow[state, 0] += dying
+    flow -= np.diag(flow.sum(axis=1))
+    system = np.vstack([flow.T, np.ones(people + 1)])
+    return np.asarray(np.linalg.lstsq(system, np.append(np.zeros(people + 1), 1.0), rcond=None)[0])
+
+
+@pytest.mark.parametrize(
+    ("people", "dying", "low", "high"),
+    [
+        (10, 0.002, 0.01, 40.0),
+        (100, 0.00183, 0.001, 38.0),
+        (50, 0.1, 0.5, 2.0),
+        (5, 1.0, 0.1, 0.1),
+        (30, 0.01, 5.0, 0.2),
+    ],
+)
+def test_theorem_2_as_corrected_is_the_exact_chain(people: int, dying: float, low: float, high: float) -> None:
+    """It sums to 1 and equals the stationary law at five sets of parameters."""
+    rates = np.geomspace(low, high, people + 1)
+    law = awareness(rates[None, :], dying)[0]
+    assert law.sum() == pytest.approx(1.0, abs=1e-12)
+    assert np.abs(law - stationary(rates, dying)).max() < 1e-9
+
+
+@given(st.lists(st.floats(0.0, 1e3), min_size=2, max_size=40), st.floats(1e-4, 10.0))
+def test_theorem_2_sums_to_one_whatever_the_rates(rates: list[float], dying: float) -> None:
+    """Also where pages are never visited, and where everybody knows them."""
+    law = awareness(np.array([rates]), dying)
+    assert law.sum() == pytest.approx(1.0)
+    assert np.all(law >= 0)
+
+
+def test_promotion_finds_pages_sooner_and_brings_more_by_the_model_too() -> None:
+    """In the default community time to become popular falls and quality per click rises with a little promotion."""
+    community = COMMUNITIES["default"]
+    none, some = solved(community), solved(community, degree=0.1)
+    assert some.tbp_days() < none.tbp_days() / 3
+    assert some.qpc > none.qpc
+    assert some.tbp_within_life(rng_for(1, "test")) <= community.life_days
+
+
+def test_surfers_and_searchers_are_all_visits() -> None:
+    """Of a community of surfers only, the model hands out exactly the visits there are (the v that print lacks)."""
+    model = solved(Community(pages=500, users=200, visits_per_day=200, surfing=1.0))
+    assert model.checked == pytest.approx(1.0, abs=0.01)
+
+
+def test_no_order_passes_that_by_quality() -> None:
+    """The ideal is at least as good as any other order of the same pages."""
+    quality = qualities(Community(pages=200), 1)
+    shares = view_shares(200)
+    rng = rng_for(1, "test/orders")
+    assert all(shares @ rng.permutation(quality) <= ideal_qpc(quality) for _ in range(50))
+
+
+TINY = Community(pages=200, users=100, visits_per_day=500, life_days=60.0)
+
+
+def test_a_run_is_the_same_for_the_same_seed_and_stays_in_bounds() -> None:
+    """Two runs agree in every number; quality per click is between nothing and the ideal."""
+    phases = Phases(40, 60, 20)
+    first, again = (live_through(TINY, Selective(), phases, 3) for _ in range(2))
+    assert first.qpc == again.qpc
+    assert first.tbp_days.tolist() == again.tbp_days.tolist()
+    assert 0 < first.qpc <= first.ideal
+    assert first.awareness.sum() == 60
+
+
+def test_promotion_explores_and_popularity_does_not() -> None:
+    """Under selective promotion fewer pages stay unseen than under popularity alone."""
+    phases = Phases(60, 60, 1)
+    alone, promoted = (live_through(TINY, policy, phases, 1) for policy in (Popularity(), Selective(degree=0.3)))
+    assert promoted.pool < alone.pool
+    assert promoted.qpc > alone.qpc
+
+
+def test_a_policy_never_sees_quality() -> None:
+    """Where nobody visits, what a policy is told does not depend on which page is good."""
+    told = []
+
+    class Witness(Popularity):
+        def observe(self, state: tuple[()], batch: Candidates, now: float) -> tuple[()]:
+            told.append([np.array(getattr(batch, name)) for name in ("relevance", "likes", "aware", "views")])
+            return Popularity.observe(self, state, batch, now)
+
+    for exponent in (0.3, 0.9):
+        live_through(TINY._replace(visits_per_day=0, exponent=exponent), Witness(), Phases(30, 0, 0), 1)
+    half = len(told) // 2
+    assert all(np.array_equal(one, two) for one, two in zip(told[:half], told[half:], strict=True))
+
+
+def test_names_of_communities_can_be_refined() -> None:
+    """Exact popularity and another law of quality are part of the name."""
+    found = community_named("busy+exact+0.5")
+    assert found.exact
+    assert found.exponent == 0.5
+    assert found.pages == COMMUNITIES["busy"].pages

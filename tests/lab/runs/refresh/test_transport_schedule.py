@@ -1,0 +1,60 @@
+"""Fetches over weeks: how often by the largest steps, when by the cheapest transport, as far as small cases show."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.lab.runs.refresh.transport_schedule import laid_out, shares_of, transport_cost
+from vedette.policy import rng_for
+
+
+def test_even_fetches_are_laid_out_evenly() -> None:
+    """Two pages that take turns: each every other week, and every week full."""
+    assert [week.tolist() for week in laid_out(np.array([2, 2]), weeks=4, room=1)] == [[0], [1], [0], [1]]
+
+
+@given(seed=st.integers(0, 2**32), weeks=st.integers(1, 8), pages=st.integers(1, 8), room=st.integers(1, 8))
+def test_every_week_is_full_and_every_page_has_its_share(seed: int, weeks: int, pages: int, room: int) -> None:
+    """Exactly so many fetches a week, none of them twice, and of each page as many as it was given."""
+    room = min(room, pages)
+    rng = rng_for(seed, "tests/transport")
+    fetches = shares_of(rng.gamma(0.5, 1.0, pages), rng.random(pages), weeks, room)
+    plan = laid_out(fetches, weeks, room)
+    assert [len(np.unique(week)) for week in plan] == [room] * weeks
+    assert np.bincount(np.concatenate(plan), minlength=pages).tolist() == fetches.tolist()
+
+
+@given(seed=st.integers(0, 2**32), weeks=st.integers(2, 5), pages=st.integers(2, 4))
+def test_the_largest_steps_are_the_best_shares(seed: int, weeks: int, pages: int) -> None:
+    """No other way to share as many fetches leaves copies fresher, by weight."""
+    rng = rng_for(seed, "tests/shares")
+    rates, weights = rng.gamma(0.5, 1.0, pages) + 0.01, rng.random(pages) + 0.1
+
+    def fresh(fetches: tuple[int, ...]) -> float:
+        changes = rates * weeks / (np.array(fetches) + 1)
+        return float((weights * (1 - np.exp(-changes)) / changes).sum())
+
+    every = [one for one in product(range(weeks + 1), repeat=pages) if sum(one) == weeks]
+    assert fresh(tuple(shares_of(rates, weights, weeks, room=1).tolist())) == pytest.approx(max(map(fresh, every)))
+
+
+def cheapest(fetches: np.ndarray, weeks: int, room: int) -> float:
+    """The cost of the best of all schedules that fill every week."""
+    choices = list(combinations(range(len(fetches)), room))
+    plans = ([np.array(week) for week in plan] for plan in product(choices, repeat=weeks))
+    right = [
+        plan for plan in plans if np.array_equal(np.bincount(np.concatenate(plan), minlength=len(fetches)), fetches)
+    ]
+    return min(transport_cost(plan, fetches) for plan in right)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_schedule_is_the_cheapest(seed: int) -> None:
+    """Against all schedules of three to four pages in four weeks."""
+    rng = rng_for(seed, "tests/cheapest")
+    pages, room = int(rng.integers(3, 5)), int(rng.integers(1, 3))
+    fetches = shares_of(rng.gamma(0.5, 1.0, pages), rng.random(pages), 4, room)
+    assert transport_cost(laid_out(fetches, 4, room), fetches) == pytest.approx(cheapest(fetches, 4, room))

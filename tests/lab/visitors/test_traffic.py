@@ -1,0 +1,164 @@
+"""The made public against a real server on loopback: what it does arrives there, and trouble does not stop it."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from argparse import ArgumentTypeError
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.tree_runs import patiently, remains
+from tests.web.public.sample_pages import HeldPages, result
+
+from vedette.adapters.clock import real_clock
+from vedette.cli.demo.demo import visitors_of
+from vedette.config import Rate, Serve
+from vedette.lab.visitors.habits import Habits
+from vedette.lab.visitors.public import Public
+from vedette.lab.visitors.traffic import FASTEST_PER_S, Tally, run, start_visitors
+from vedette.lab.worlds.synthetic.topics import TOPICS
+from vedette.learn.events import Event, Record, SlateRecord
+from vedette.web.app import make_app
+from vedette.web.branding import Look
+from vedette.web.public.slates import Recording
+from vedette.web.server import bind, server_of
+
+WAIT_S = 30.0
+BRISK = Habits(title_s=0.05, page_s=0.05, typing_s=0.05, lure_most=1.0)
+FAST_PER_S = 50.0  # far more than is let in, so that nobody waits for people to come
+TITLES = [f"The {thing} of {topic.label}" for topic in TOPICS for thing in topic.things]
+
+
+class Log(list[Record]):
+    """What a server writes down: its log is a list here, as only this one process reads it."""
+
+
+@contextmanager
+def searchable(log: Log, serve: Serve) -> Iterator[int]:
+    """The real application over pages of the made web's topics; gives its port."""
+    held = HeldPages(tuple(result(number + 1, title) for number, title in enumerate(TITLES)))
+    recording = Recording(log, b"secret", lambda _day: b"salt", held.now_s)
+    listening = bind("127.0.0.1:0")
+    server = server_of(make_app(held, serve, Look(), recording=recording))
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(WAIT_S)
+        assert not thread.is_alive()
+
+
+def slates(log: Log) -> dict[str, SlateRecord]:
+    """The searches of a log."""
+    return {record.id: record for record in log if isinstance(record, SlateRecord)}
+
+
+def events(log: Log, kind: str) -> list[Event]:
+    """The events of a log that are of this kind."""
+    return [record for record in log if isinstance(record, Event) and record.kind == kind]
+
+
+def ended(further: Iterator[int]) -> bool:
+    """Whether it was asked so often as there are numbers."""
+    return next(further, None) is None
+
+
+def test_searches_and_events_arrive() -> None:
+    """The server writes down as many searches, views and clicks as the public counted, each of a slate it showed."""
+    log = Log()
+    with searchable(log, Serve()) as port:
+        tally = run(Public(1, BRISK), port, real_clock(), FAST_PER_S, lambda: len(events(log, "click")) >= 3)
+    shown = slates(log)
+    assert (tally.searches, tally.views, tally.clicks) == (
+        len(shown),
+        len(events(log, "view")),
+        len(events(log, "click")),
+    )
+    assert tally.refused == 0
+    assert all(event.slate in shown for event in (*events(log, "view"), *events(log, "click")))
+    for click in events(log, "click"):
+        assert click.page in [each.page for each in shown[click.slate].results]
+    assert len({record.visitor for record in shown.values()}) > 1
+
+
+def test_whoever_is_refused_goes_home_and_others_come() -> None:
+    """Where two people may ask twice each and no more, they come again all the same, and are refused."""
+    log, further = Log(), iter(range(300))
+    habits = Habits(people=2, robots=0.0)
+    with searchable(log, Serve(rate=Rate(2, 3600.0))) as port:
+        tally = run(Public(1, habits), port, real_clock(), FAST_PER_S, lambda: len(log) >= 4 and ended(further))
+    assert tally.refused > 0
+    assert tally.searches + tally.views + tally.clicks == len(log) == 4
+
+
+def test_a_server_that_is_away_is_shrugged_off() -> None:
+    """Nobody listens: every search is in vain, and nothing breaks."""
+    with bind("127.0.0.1:0") as listening:
+        port = listening.getsockname()[1]
+    further = iter(range(5))
+    tally = run(Public(1), port, real_clock(), FAST_PER_S, lambda: ended(further), enough_pages=0)
+    assert tally.searches == 0
+    assert tally.refused > 0
+
+
+def test_nobody_comes_before_there_is_something_to_find() -> None:
+    """A server with too few pages is asked how many it has, and nothing else."""
+    log, further = Log(), iter(range(1))
+    with searchable(log, Serve()) as port:
+        tally = run(Public(1), port, real_clock(), FAST_PER_S, lambda: ended(further), len(TITLES) + 1)
+    assert tally == Tally()
+    assert log == []
+
+
+def test_a_process_of_its_own_says_what_it_did() -> None:
+    """A child searches until it is stopped, also when somebody types Ctrl-C, and then tells its numbers."""
+    log = Log()
+    with searchable(log, Serve()) as port, start_visitors(port, real_clock(), FAST_PER_S, seed=2) as visitors:
+        patiently(lambda: len(slates(log)) >= 2, WAIT_S)
+        visitors.process.send_signal(signal.SIGINT)
+        seen = len(slates(log))
+        patiently(lambda: len(slates(log)) > seen, WAIT_S)
+        tally = visitors.stop()
+    assert tally is not None
+    assert len(slates(log)) - tally.searches in (0, 1)  # one more where it was stopped before the answer came
+    assert remains([visitors.process.pid]) == []
+
+
+@pytest.mark.parametrize("text", ["-1", "6", "nan", "inf", "many", ""])
+def test_how_many_searches_a_demo_may_have(text: str) -> None:
+    """None, some, or as many as are ever let in; anything else is refused with what to write."""
+    assert [visitors_of(number) for number in ("0", "0.5", f"{FASTEST_PER_S:g}")] == [0.0, 0.5, FASTEST_PER_S]
+    with pytest.raises(ArgumentTypeError, match="write 0 to 5"):
+        visitors_of(text)
+
+
+def test_it_goes_home_at_once_when_nobody_answers() -> None:
+    """A server that listens and says nothing, as one that is ending, keeps nobody from telling what they did."""
+    with bind("127.0.0.1:0") as silent, start_visitors(silent.getsockname()[1], real_clock(), FAST_PER_S) as visitors:
+        silent.accept()[0].close()
+        assert visitors.stop() == Tally()
+
+
+STARTING = """\
+import sys, time
+from vedette.adapters.clock import real_clock
+from vedette.lab.visitors.traffic import start_visitors
+print(start_visitors(1, real_clock(), 1.0).process.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
+    """When its parent is killed, nothing remains."""
+    parent = subprocess.Popen([sys.executable, "-c", STARTING], stdout=subprocess.PIPE, cwd=tmp_path)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.communicate()
+    patiently(lambda: remains([child]) == [], WAIT_S)

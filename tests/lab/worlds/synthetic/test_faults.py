@@ -1,0 +1,220 @@
+"""Traps and faults of the made web: each is there, is linked, and is what it claims to be."""
+
+import zlib
+from collections.abc import Callable
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+
+from vedette.lab.worlds.synthetic import MadeWorld, open_made
+from vedette.lab.worlds.synthetic.change_times import DAY_S, HOUR_S
+from vedette.lab.worlds.synthetic.sites import Site
+from vedette.lab.worlds.world import Delivery, Question, Reply
+
+
+@pytest.fixture(scope="module")
+def world() -> MadeWorld:
+    """A small world with everything that can go wrong."""
+    return open_made("small")
+
+
+def ask(world: MadeWorld, url: str, now_s: float) -> Reply:
+    """The reply to a URL."""
+    parts = urlsplit(url)
+    return world.reply(Question(parts.netloc, parts.path + (f"?{parts.query}" if parts.query else "")), now_s)
+
+
+def hrefs(url: str, body: bytes) -> list[str]:
+    """Absolute targets of all links of a page."""
+    return [urljoin(url, node.attributes["href"] or "") for node in LexborHTMLParser(body).css("a[href]")]
+
+
+def host_with(world: MadeWorld, feature: str) -> Site:
+    """The largest healthy host with a feature."""
+    return next(site for site in world.sites.values() if feature in site.features and not site.affliction)
+
+
+def odd(world: MadeWorld, name: str) -> Reply:
+    """One of the faults below /odd/."""
+    return ask(world, f"http://{host_with(world, 'odd').name}/odd/{name}", world.start_s)
+
+
+@pytest.mark.parametrize("size", ["tiny", "small"])
+def test_even_small_worlds_have_every_trap(size: str) -> None:
+    """Each trap is on some host and linked from its home page."""
+    world = open_made(size)
+    linked = {
+        target
+        for host in world.sites
+        for target in hrefs(f"http://{host}/", world.reply(Question(host, "/"), world.start_s).body)
+    }
+    for part in ("/calendar/", "/members/", "/browse/", "/odd/", ".bargain-orchard.test/"):
+        assert any(part in target for target in linked)
+    assert any("soft404" in site.features for site in world.sites.values())
+
+
+def walk(world: MadeWorld, url: str, steps: int, step: Callable[[list[str]], str]) -> list[str]:
+    """The URLs passed when one link is followed again and again."""
+    passed = [url]
+    for _ in range(steps):
+        reply = ask(world, passed[-1], world.start_s)
+        if reply.status == 302:
+            passed.append(urljoin(passed[-1], dict(reply.headers)["location"]))
+            continue
+        assert reply.status == 200, passed[-1]
+        passed.append(step(hrefs(passed[-1], reply.body)))
+    return passed
+
+
+def test_the_calendar_has_no_end(world: MadeWorld) -> None:
+    """There is always a next month, and it is another page."""
+    name = host_with(world, "calendar").name
+    months = walk(
+        world,
+        f"http://{name}/calendar/2026/1",
+        200,
+        lambda links: [link for link in links if link.count("/") == 5 and "/calendar/" in link][1],
+    )
+    assert len(set(months)) == len(months)
+
+
+def test_paths_have_no_end(world: MadeWorld) -> None:
+    """A folder has folders, all the way down."""
+    name = host_with(world, "paths").name
+    folders = walk(
+        world,
+        f"http://{name}/browse/",
+        100,
+        lambda links: next(link for link in links if link.endswith("/north/")),
+    )
+    assert len(folders[-1]) > len(folders[0]) + 500
+
+
+def test_every_link_hands_out_a_new_session(world: MadeWorld) -> None:
+    """Walking from lobby to lobby never meets the same session twice."""
+    name = host_with(world, "sessions").name
+    visits = walk(
+        world,
+        f"http://{name}/members/lobby",
+        50,
+        lambda links: next(link for link in links if "/members/lobby?sid=" in link),
+    )
+    assert len(set(visits)) == len(visits)
+
+
+def test_the_farm_links_to_more_and_more_hosts(world: MadeWorld) -> None:
+    """Two clicks from one farm page lead to hundreds of host names, all served at one address."""
+    start = "http://offers.bargain-orchard.test/"
+    near = hrefs(start, ask(world, start, world.start_s).body)
+    hosts = {urlsplit(link).netloc for url in near for link in hrefs(url, ask(world, url, world.start_s).body)}
+    assert len(hosts) > 200
+    assert {world.kind_of(link) for link in near} == {"trap"}
+    assert [host.name for host in world.hosts() if host.name.startswith("*.")] == ["*.bargain-orchard.test"]
+
+
+def test_a_soft_404_says_200(world: MadeWorld) -> None:
+    """Such a host answers any unknown path with a page, but not its robots.txt or sitemap."""
+    name = host_with(world, "soft404").name
+    reply = ask(world, f"http://{name}/no/such/page", world.start_s)
+    assert reply.status == 200
+    assert b"not found" in reply.body
+    assert b"canonical" not in reply.body
+
+
+def test_every_way_of_delivery_occurs(world: MadeWorld) -> None:
+    """Below /odd/ there is a reply for each way in which bytes can fail to arrive."""
+    name = host_with(world, "odd").name
+    index = f"http://{name}/odd/"
+    urls = [
+        url for url in hrefs(index, ask(world, index, world.start_s).body) if urlsplit(url).path.startswith("/odd/")
+    ]
+    replies = [ask(world, url, world.start_s) for url in urls]
+    assert {world.kind_of(url) for url in urls} == {"fault"}
+    ways: dict[str, Callable[[Delivery], bool]] = {
+        "waits": lambda way: way.wait_s > 0,
+        "drips": lambda way: way.bytes_per_s is not None,
+        "stops": lambda way: way.stop_after_bytes is not None and way.then == "close",
+        "resets": lambda way: way.stop_after_bytes is not None and way.then == "reset",
+        "hangs": lambda way: way.stop_after_bytes is not None and way.then == "hang",
+        "never ends": lambda way: way.endless,
+        "chunks": lambda way: way.chunked,
+    }
+    assert [name for name, meets in ways.items() if not any(meets(reply.delivery) for reply in replies)] == []
+    cut = [reply for reply in replies if reply.delivery.stop_after_bytes is not None]
+    assert all((reply.delivery.stop_after_bytes or 0) < len(reply.body) for reply in cut)
+
+
+def test_the_bomb_is_small_and_swells(world: MadeWorld) -> None:
+    """A few kilobytes of gzip become more than ten megabytes."""
+    reply = odd(world, "bomb")
+    assert ("content-encoding", "gzip") in reply.headers
+    assert len(reply.body) < 20_000
+    assert len(zlib.decompress(reply.body, wbits=31)) > 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "meant"), [("latin-said-utf8", "utf-8", "latin-1"), ("utf8-said-latin", "iso-8859-1", "utf-8")]
+)
+def test_charsets_are_mislabelled(world: MadeWorld, name: str, said: str, meant: str) -> None:
+    """The header names one encoding, and only the other one reads the text right."""
+    reply = odd(world, name)
+    assert f"charset={said}" in dict(reply.headers)["content-type"]
+    assert "crème brûlée" in reply.body.decode(meant)
+    assert "crème brûlée" not in reply.body.decode(said, "replace")
+
+
+def test_redirects_loop_and_run_long(world: MadeWorld) -> None:
+    """Two pages redirect to each other, one to itself, and a chain needs more than ten steps to its end."""
+    name = host_with(world, "odd").name
+
+    def steps(start: str) -> list[str]:
+        passed = [f"http://{name}/odd/{start}"]
+        while len(passed) < 30:
+            reply = ask(world, passed[-1], world.start_s)
+            if reply.status not in (301, 302):
+                break
+            passed.append(urljoin(passed[-1], dict(reply.headers)["location"]))
+        return passed
+
+    assert len(set(steps("loop"))) == 2
+    assert len(set(steps("self"))) == 1
+    chain = steps("chain-1")
+    assert chain[-1].endswith("/odd/end")
+    assert 10 < len(chain) < 30
+
+
+def test_ill_hosts_are_ill_some_of_the_time(world: MadeWorld) -> None:
+    """Outages, limits and a failing robots.txt come and go; the slow host is always slow."""
+    ill: dict[str, str] = {site.affliction: site.name for site in world.sites.values() if site.affliction}
+    hours = [world.start_s + hour * HOUR_S for hour in range(0, 24 * 14, 3)]
+
+    def statuses(affliction: str, target: str) -> set[int]:
+        return {ask(world, f"http://{ill[affliction]}{target}", now_s).status for now_s in hours}
+
+    assert statuses("outage", "/") == statuses("outage", "/about") == {200, 503}
+    assert statuses("limited", "/") == {200, 429}
+    assert statuses("robots-outage", "/") == {200}
+    assert 503 in statuses("robots-outage", "/robots.txt")
+    slow = [ask(world, f"http://{ill['slow']}/{page}", world.start_s).delivery for page in ("", "about", "tags")]
+    assert all(delivery.wait_s >= 0.2 for delivery in slow)
+
+
+def test_a_limited_host_says_when_to_come_back(world: MadeWorld) -> None:
+    """After the seconds that Retry-After names, the window of the refusal is over."""
+    site = next(site for site in world.sites.values() if site.affliction == "limited")
+    url = f"http://{site.name}/"
+    refusals = [
+        now_s for now_s in (world.start_s + turn * 450 for turn in range(300)) if ask(world, url, now_s).status == 429
+    ]
+    waits = [int(dict(ask(world, url, now_s).headers)["retry-after"]) for now_s in refusals]
+    after = [ask(world, url, now_s + wait_s).status for now_s, wait_s in zip(refusals, waits, strict=True)]
+    assert after.count(200) > len(after) / 2
+
+
+def test_a_host_that_fails_sometimes_recovers(world: MadeWorld) -> None:
+    """The page that fails by the hour shows both answers within two days."""
+    name = host_with(world, "odd").name
+    hours = range(int(2 * DAY_S / HOUR_S))
+    seen = {ask(world, f"http://{name}/odd/sometimes", world.start_s + hour * HOUR_S).status for hour in hours}
+    assert seen == {200, 503}

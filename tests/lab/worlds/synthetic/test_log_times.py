@@ -1,0 +1,59 @@
+"""The access log never says that an answer ended later than its client had it: the judge would accuse the innocent."""
+
+import socket
+from pathlib import Path
+from threading import Thread
+
+from vedette.lab.judge.access_log import read_log
+from vedette.lab.worlds.synthetic.server_part import ServerHandle, start_server
+from vedette.lab.worlds.world import Delivery, Question, Reply, WorldHost
+
+CLIENTS = 8
+REQUESTS = 40
+
+
+class LateMoves:
+    """Everything has moved, and it takes a moment to say so; the answer has no body."""
+
+    name = "late moves"
+    start_s = 1_000_000_000.0
+
+    def hosts(self) -> tuple[WorldHost, ...]:
+        """One."""
+        return (WorldHost("moved.test", "127.0.0.2"),)
+
+    def reply(self, question: Question, now_s: float) -> Reply:  # noqa: ARG002 - it is the same always
+        """A redirect."""
+        return Reply(301, (("location", f"{question.target}/"),), b"", Delivery(wait_s=0.002))
+
+
+def late_moves(seed: int) -> LateMoves:
+    """For a child process, which opens a world by name and seed."""
+    assert seed >= 0
+    return LateMoves()
+
+
+def ask_often(web: ServerHandle, client: int, had_s: dict[str, float]) -> None:
+    """Ask on one connection, and note when each answer was there."""
+    with socket.create_connection(("127.0.0.2", web.port)) as connection:
+        for number in range(REQUESTS):
+            target = f"/{client}/{number}"
+            connection.sendall(f"GET {target} HTTP/1.1\r\nHost: moved.test\r\n\r\n".encode())
+            answer = b""
+            while not answer.endswith(b"\r\n\r\n"):
+                answer += connection.recv(65_536)
+            had_s[target] = web.clock.wall()
+
+
+def test_an_answer_without_a_body_ends_with_its_head(tmp_path: Path) -> None:
+    """Whatever else the server had to do in between, the logged end is no later than the client's receipt."""
+    had_s: dict[str, float] = {}
+    with start_server("tests.lab.worlds.synthetic.test_log_times:late_moves", log_path=tmp_path / "log") as web:
+        threads = [Thread(target=ask_often, args=(web, client, had_s)) for client in range(CLIENTS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    entries = read_log(tmp_path / "log")[1]
+    assert len(entries) == CLIENTS * REQUESTS
+    assert [entry.target for entry in entries if entry.wall_end_s > had_s[entry.target]] == []

@@ -1,0 +1,215 @@
+"""Made markets of sponsored results, runs through them, and what bounds say."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from vedette.errors import UsageError
+from vedette.lab.baselines.ads.greedy import Greedy
+from vedette.lab.bounds.ads_lp import best_revenue, lp_revenue
+from vedette.lab.core.experiment import Cell
+from vedette.lab.core.registry import policies
+from vedette.lab.runs.ads.lockstep import run_lockstep
+from vedette.lab.runs.ads.promises import PROMISES, promise_rows
+from vedette.lab.runs.ads.rows import market_rows, names_of_policies
+from vedette.lab.runs.ads.run import BEATS, Outcome, knowing, run_market
+from vedette.lab.worlds.ads_market import MARKETS, SLOTS, MarketDay, Setting, check_market, market_days, setting_of
+from vedette.lab.worlds.market_priors import beta_priors
+from vedette.policy import Floats, rng_for
+from vedette.serve.ads.by_score import ByScore
+from vedette.serve.ads.policies.bayes_greedy import Believed
+from vedette.serve.ads.slot_factors import FIRST_FACTORS
+
+SMALL = Setting(days=2, queries=300, share=0.3, new=0.1)
+POLICIES = policies("serve.sponsor")
+
+
+def days_of(seed: int = 1, setting: Setting = SMALL) -> list[MarketDay]:
+    """A small market."""
+    return market_days(setting, seed)
+
+
+def test_the_four_markets_are_as_described() -> None:
+    """Days, queries, share of budgets, new ads and shifts."""
+    told = {name: (each.days, each.queries, each.share, each.new, each.shifts) for name, each in MARKETS.items()}
+    assert told == {
+        "few": (8, 3_000, 0.5, 0.0, False),
+        "new-ads": (8, 3_000, 0.5, 0.1, False),
+        "tight": (10, 10_000, 0.15, 0.1, False),
+        "shift": (8, 6_000, 0.5, 0.0, True),
+    }
+
+
+def test_a_market_has_what_it_says() -> None:
+    """Sixty advertisers on six of forty phrases each, six in ten with budgets that add up to the share."""
+    day = days_of()[0]
+    assert np.bincount(day.offers.advertiser).tolist() == [6] * 60
+    assert len(np.unique(day.offers.phrase * 60 + day.offers.advertiser)) == 360
+    limited = np.isfinite(day.budget)
+    assert limited.sum() == 36
+    popularity = np.arange(1, 41) ** -0.8 / (np.arange(1, 41) ** -0.8).sum()
+    best = [float((day.offers.bid * day.rate)[day.offers.phrase == phrase].max(initial=0)) for phrase in range(40)]
+    assert day.budget[limited].sum() == pytest.approx(0.3 * 300 * (popularity @ best), abs=36)
+
+
+def test_rates_and_bids_have_the_stated_quantiles() -> None:
+    """Over many ads: a median rate of 2.2 %, a median bid of 6.25."""
+    days = [days_of(seed, replace(SMALL, days=1))[0] for seed in range(20)]
+    rate, bid = np.concatenate([day.rate for day in days]), np.concatenate([day.offers.bid for day in days])
+    assert np.quantile(rate, [0.25, 0.5, 0.75]) == pytest.approx([0.0084, 0.022, 0.046], rel=0.2)
+    assert np.quantile(bid / 100, [0.1, 0.5, 0.9]) == pytest.approx([0.24, 6.25, 8.75], rel=0.1)
+
+
+def test_a_tenth_is_new_each_day() -> None:
+    """Others keep bid and rate."""
+    first, second = days_of()
+    changed = np.flatnonzero((first.rate != second.rate) | (first.offers.bid != second.offers.bid))
+    assert len(second.new) == 36
+    assert set(changed) <= set(second.new)
+
+
+def test_what_is_asked_shifts_only_where_it_should() -> None:
+    """In a shifting market the mornings of some phrase are unlike its evenings, on both days alike."""
+    shifting = days_of(1, replace(SMALL, queries=6_000, shifts=True))
+    halves = [[np.bincount(part, minlength=40)[0] for part in np.array_split(day.query, 2)] for day in shifting]
+    steady = [
+        np.bincount(part, minlength=40)[0]
+        for part in np.array_split(days_of(1, replace(SMALL, queries=6_000))[0].query, 2)
+    ]
+    assert max(halves[0]) > 1.3 * min(halves[0])
+    assert np.argmax(halves[0]) == np.argmax(halves[1])
+    assert max(steady) < 1.3 * min(steady)
+
+
+def test_markets_follow_from_their_seed() -> None:
+    """The same seed gives the same days and luck; another one others."""
+    one, same, other = days_of(3), days_of(3), days_of(4)
+    assert np.array_equal(one[1].query, same[1].query)
+    assert np.array_equal(one[1].luck(), same[1].luck())
+    assert not np.array_equal(one[1].query, other[1].query)
+
+
+def test_names_that_no_market_has_are_refused() -> None:
+    """And those with variants are read."""
+    assert setting_of("few+flat").factors[:3] == (1.0, 1.0, 1.0)
+    assert setting_of("tight+prior-50-90").accuracy == 0.9
+    assert setting_of("new-ads+life-3").life_days == 3.0
+    for name in ("cells", "few+alone", "shift+clusters"):
+        check_market(name)
+    for name in ("fewer", "few+", "few+life-", "few+prior-5"):
+        with pytest.raises(UsageError, match="there is no market"):
+            setting_of(name)
+
+
+def test_priors_have_the_corrected_spread() -> None:
+    """For c = .2 and v = .9 the mean lies between .1 and .3 with probability .49; 0.58 is a misprint."""
+    alpha, both = beta_priors(np.full(40_000, 0.2), 0.9, rng_for(1, "tests/priors"))
+    mean = alpha / both
+    assert np.mean((mean > 0.1) & (mean < 0.3)) == pytest.approx(0.49, abs=0.01)
+    assert (mean * (1 - mean) / (both + 1))[:5] == pytest.approx(mean[:5] * 0.1)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_no_policy_exceeds_a_budget(name: str) -> None:
+    """Not by a cent, with one slot or three."""
+    days = days_of(1, replace(SMALL, days=1))
+    for slots in (1, 3):
+        found = run_market(days, POLICIES[name], slots, SLOTS, 1)
+        assert found.overspend == 0.0
+        assert found.shown.sum() <= slots * 300
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_side_by_side_is_as_one_by_one(slots: int) -> None:
+    """Ours has no ties, so both ways of running show, earn and spend the same to the cent."""
+    markets = [days_of(seed, replace(SMALL, queries=120)) for seed in (1, 2, 3)]
+    together = run_lockstep(markets, Believed(), slots, SLOTS, 1)
+    for days, found in zip(markets, together, strict=True):
+        alone = run_market(days, Believed(), slots, SLOTS, 1)
+        assert np.array_equal(alone.spent, found.spent)
+        assert np.array_equal(alone.shown, found.shown)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, each in POLICIES.items() if isinstance(each, ByScore) and name != "two-level"]
+)
+def test_the_future_does_not_leak(name: str) -> None:
+    """What is asked and clicked on the second day changes nothing of the first."""
+    short = replace(SMALL, queries=120)
+    first, second = days_of(1, short)
+    other = days_of(9, short)[1]
+    changed = second._replace(query=other.query, rate=other.rate, offers=second.offers, seed=99)
+    runs = [run_lockstep([[first, day]], POLICIES[name], 1, SLOTS, 1)[0] for day in (second, changed)]
+    assert np.array_equal(runs[0].spent[0], runs[1].spent[0])
+
+
+def test_true_rates_are_not_seen_but_through_clicks() -> None:
+    """With the same clicks, other rates change nothing."""
+    days = days_of(1, replace(SMALL, days=1))
+    never = [day._replace(rate=day.rate * 1e-12) for day in days]
+    other = [day._replace(rate=day.rate[::-1] * 1e-12) for day in days]
+    runs = [run_market(each, Believed(), 1, SLOTS, 1) for each in (never, other)]
+    assert runs[0].clicked.sum() == runs[1].clicked.sum() == 0
+    assert np.array_equal(runs[0].shown, runs[1].shown)
+
+
+def test_the_linear_programme_on_an_example() -> None:
+    """Two phrases of ten queries; the ad worth most can pay for five of them, so the other takes the rest."""
+    value, phrase, advertiser = np.array([2.0, 1.0, 1.0]), np.array([0, 0, 1]), np.array([0, 1, 1])
+    found = lp_revenue(value, phrase, advertiser, np.array([10.0, 10.0]), np.array([10.0, np.inf]), np.ones(1))
+    assert found == pytest.approx(5 * 2 + 5 + 10)
+
+
+def test_nobody_earns_more_than_the_bound_on_average() -> None:
+    """Known rates without budgets come near it, over many markets."""
+    setting = replace(SMALL, days=1, queries=1_000)
+    markets = [[day._replace(budget=np.full(60, np.inf)) for day in days_of(seed, setting)] for seed in range(12)]
+    bound = sum(float(best_revenue(days, 1, SLOTS).sum()) for days in markets)
+    found = run_lockstep([knowing(days) for days in markets], Greedy(), 1, SLOTS, 1)
+    assert sum(each.revenue.sum() for each in found) == pytest.approx(bound, rel=0.1)
+
+
+def test_lower_slots_are_learned_from_their_clicks() -> None:
+    """The same one by one and side by side: where all slots are seen alike, the guess is left behind."""
+    setting = replace(setting_of("few+flat"), days=4, queries=2_000)
+    days = [market_days(setting, seed) for seed in (1, 2)]
+    factors = np.array(setting.factors)
+    alone = run_market(days[0], Believed(), 3, factors, 1)
+    together = run_lockstep(days, Believed(), 3, factors, 1)
+    for outcome in (alone, *together):
+        assert outcome.seen[0] == 1.0
+        assert all(outcome.seen[1:] > FIRST_FACTORS[1:3] + 0.1)
+        assert all(np.diff(outcome.seen) <= 0)
+
+
+def test_overspending_would_be_seen() -> None:
+    """The number that must be 0 is not 0 by construction."""
+    spent: Floats = np.zeros((1, BEATS, 2))
+    spent[0, -1] = [7.0, 3.0]
+    assert Outcome(spent, np.array([[5.0, np.inf]]), *np.zeros((3, 1))).overspend == 2.0
+
+
+@pytest.mark.parametrize(("world", "policy"), [(world, policy) for world, each in PROMISES.items() for policy in each])
+def test_what_is_proven_is_kept(world: str, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In three small markets, one of each kind."""
+    monkeypatch.setattr("vedette.lab.runs.ads.promises.LUCKS", 1)
+    for seed in (1, 2, 3):
+        assert all(row["kept"] == 1.0 for row in promise_rows(world, policy, 1, seed))
+
+
+def test_rows_of_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for the whole and one a day; the bound is its own yardstick; odd numbers of slots are refused."""
+    monkeypatch.setitem(MARKETS, "few", replace(SMALL, queries=120))
+    monkeypatch.setattr("vedette.lab.runs.ads.rows.BLOCK", 2)
+    rows = {
+        name: market_rows(Cell("sponsor", "market:few", name, 1.0, 2))
+        for name in ("default", "bound-lp", "bound-known")
+    }
+    assert [row.get("day") for row in rows["default"]] == [None, 1.0, 2.0]
+    assert rows["default"][0]["overspend"] == 0.0
+    assert sum(row["revenue"] for row in rows["default"][1:]) == pytest.approx(rows["default"][0]["revenue"])
+    assert rows["bound-lp"][0]["of_lp"] == rows["bound-known"][0]["of_known"] == 1.0
+    assert set(rows) <= set(names_of_policies())
+    with pytest.raises(UsageError, match="number of slots"):
+        market_rows(Cell("sponsor", "market:few", "default", 1.5, 2))

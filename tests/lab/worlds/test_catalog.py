@@ -1,0 +1,106 @@
+"""Worlds are found by name wherever they are, opened once, and called by names that tell nobody's paths."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vedette.errors import UsageError
+from vedette.lab.worlds.catalog import fingerprint, open_frontpages, open_history
+from vedette.lab.worlds.world_names import WorldMissing, label_of, place_of, remember, worlds_there
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Histories, data and cache in folders of this test."""
+    for variable, name in (("HISTORIES", "kept"), ("DATA", "data"), ("CACHE", "cache")):
+        monkeypatch.setenv(f"VEDETTE_{variable}", str(tmp_path / name))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def repository(path: Path, text: str = "<title>Home</title><p>Ships and harbours.") -> Path:
+    """A repository with one page in the folder ``content``."""
+    pygit2 = pytest.importorskip("pygit2", reason='the lab reads git with pygit2: pip install "vedette[lab]"')
+    made = pygit2.init_repository(str(path), bare=True)
+    page, folder = made.TreeBuilder(), made.TreeBuilder()
+    page.insert("index.html", made.create_blob(text.encode()), pygit2.enums.FileMode.BLOB)
+    folder.insert("content", page.write(), pygit2.enums.FileMode.TREE)
+    who = pygit2.Signature("A", "a@example.org", 1_600_000_000, 0)
+    tip = made.lookup_reference_dwim("refs/heads/live").target if "refs/heads/live" in list(made.references) else None
+    made.create_commit("refs/heads/live", who, who, "first", folder.write(), [tip] if tip else [])
+    return path
+
+
+def test_a_repository_is_found_under_its_published_name(folders: Path) -> None:
+    """``git:owner/name`` is looked for where VEDETTE_HISTORIES says, as owner+name/repo; its label is that name."""
+    repository(folders / "kept" / "harbour+site" / "repo")
+    name = "git:harbour/site#live:content"
+    assert label_of(name) == name
+    assert open_history(name).pages == 1
+    assert "git:harbour/site" in worlds_there()
+
+
+def test_a_path_that_exists_wins_and_is_not_told(folders: Path) -> None:
+    """A clone of one's own is called by its last name only, and that label opens it from then on."""
+    path = repository(folders / "somewhere" / "mine.git")
+    label = remember(f"git:{path}#live:content")
+    assert label == "git:mine#live:content"
+    assert open_history(label).pages == 1
+    assert str(folders) not in open_history(label).name
+
+
+def test_what_was_imported_is_read_from_the_cache(folders: Path) -> None:
+    """The history is kept as a file by what it is made of; a new commit has another file and another fingerprint."""
+    name = f"git:{repository(folders / 'web')}#live:content"
+    before, _ = fingerprint(name), open_history(name)
+    kept = list((folders / "cache" / "histories").iterdir())
+    assert len(kept) == 1
+    assert open_history(f"git:{kept[0]}").pages == 1
+    repository(folders / "web", "<title>Home</title><p>Ships, harbours and tides.")
+    assert fingerprint(name) != before
+    assert len(open_history(f"{name}").version_page) in {1, 2}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["git:harbour/none", "frontpages:none.npz", "live:nowhere", "git:../none", "git:~none/none", "git:" + "a" * 9999],
+)
+def test_a_world_that_is_not_here_says_how_to_get_it(folders: Path, name: str) -> None:
+    """It is no mistake of the person: others can be run without it."""
+    with pytest.raises(WorldMissing, match="is not here"):
+        place_of(name)
+    assert folders.is_dir()
+
+
+@pytest.mark.parametrize("name", ["", "made", "made:", "moon:tiny", "made:tiney", "made:tiny:x", "made:tiny:1:2"])
+def test_a_name_that_is_none_is_refused_with_those_that_are(folders: Path, name: str) -> None:
+    """What can be written is said, and which made worlds there are."""
+    with pytest.raises(UsageError, match="small"):
+        place_of(name)
+    assert folders.is_dir()
+
+
+def test_two_worlds_of_one_label_are_not_mixed_up(folders: Path) -> None:
+    """Rows could not be told apart, so the second is refused."""
+    remember(f"git:{repository(folders / 'a' / 'twin')}")
+    with pytest.raises(UsageError, match="git:twin"):
+        remember(f"git:{repository(folders / 'b' / 'twin')}")
+
+
+def test_a_seed_is_part_of_a_made_world() -> None:
+    """Another seed is another web, and its label says so; seed 1 is what is meant where none is said."""
+    assert label_of("made:tiny:1") == label_of("made:tiny") == "made:tiny"
+    assert fingerprint("made:tiny:2") != fingerprint("made:tiny")
+    assert not np.array_equal(open_history("made:tiny:2").born_s, open_history("made:tiny").born_s)
+    assert open_history("made:tiny") is open_history("made:tiny")
+
+
+def test_kinds_are_not_mixed_up(folders: Path) -> None:
+    """Front pages have no whole past, and a past has no front pages; each says what to write."""
+    (folders / "data" / "discovery").mkdir(parents=True)
+    (folders / "data" / "discovery" / "front.npz").write_bytes(b"")
+    with pytest.raises(UsageError, match="git:PATH"):
+        open_history("frontpages:front.npz")
+    with pytest.raises(UsageError, match=r"frontpages:FILE\.npz"):
+        open_frontpages("made:tiny")

@@ -1,0 +1,51 @@
+"""What another policy would have brought: near the truth where the log can tell, and silent where it cannot."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from vedette.learn.clicks.off_policy import NOT_ENOUGH, Decisions, Estimate, doubly_robust, ips, snips
+from vedette.policy import rng_for
+
+Estimator = Callable[[Decisions], Estimate]
+ACTIONS = 5
+VALUES = np.array([0.1, 0.2, 0.3, 0.4, 0.8])
+
+
+def logged(decisions: int, target: np.ndarray, model: np.ndarray, floor: float = 0.1) -> Decisions:
+    """A log of a policy that prefers the first action, asked about a policy with these chances."""
+    rng = rng_for(1, "test/off-policy")
+    chances = np.full(ACTIONS, floor)
+    chances[0] = 1 - floor * (ACTIONS - 1)
+    taken = rng.choice(ACTIONS, decisions, p=chances)
+    reward = (rng.random(decisions) < VALUES[taken]).astype(np.float64)
+    return Decisions(chances[taken], target[taken], reward, model[taken], np.full(decisions, float(target @ model)))
+
+
+TARGET = np.array([0.1, 0.1, 0.1, 0.1, 0.6])
+TRUTH = float(TARGET @ VALUES)
+
+
+@pytest.mark.parametrize("estimate", [ips, snips, doubly_robust])
+@pytest.mark.parametrize("model", [VALUES, np.full(ACTIONS, 0.9)])
+def test_every_estimate_holds_the_truth(estimate: Estimator, model: np.ndarray) -> None:
+    """With enough decisions the interval holds the true value, also where the model is wrong."""
+    found = estimate(logged(4_000, TARGET, model))
+    assert found.low <= TRUTH <= found.high
+    assert found.said == ""
+
+
+def test_a_right_model_makes_the_estimate_steadier() -> None:
+    """The doubly robust interval is narrower than that of plain weights where the model is right."""
+    log = logged(4_000, TARGET, VALUES)
+    assert doubly_robust(log).high - doubly_robust(log).low < ips(log).high - ips(log).low
+
+
+@pytest.mark.parametrize("estimate", [ips, snips, doubly_robust])
+def test_few_decisions_are_no_evidence(estimate: Estimator) -> None:
+    """A short log, one that never did the like, and an empty one are said to be not enough."""
+    never = logged(4_000, np.array([0.0, 0.0, 0.0, 0.0, 1.0]), VALUES, floor=0.1)
+    unlike = never._replace(target=np.zeros(4_000))
+    for log in (logged(50, TARGET, VALUES), unlike, Decisions(*(np.zeros(0),) * 5)):
+        assert estimate(log).said == NOT_ENOUGH

@@ -1,0 +1,64 @@
+"""Places whose results lots chose say how places are looked at, whatever a model believes."""
+
+import numpy as np
+
+from vedette.learn.clicks.impressions import Impressions
+from vedette.learn.clicks.lots import examined_by_lots
+from vedette.policy import Floats
+
+TRUE: Floats = np.power(0.8, np.arange(10.0))
+# A model that was misled: it takes low places for hardly looked at, because poor pages stand there.
+MISLED: Floats = np.power(0.5, np.arange(10.0))
+
+
+def shown_by_lot(queries: int, searches: int, chance: float = 0.5) -> Impressions:
+    """Each query has two pages, of different quality, for places 3 and 8 (from 1), and lots say which stands where."""
+    rng = np.random.default_rng(7)
+    group = np.repeat(np.arange(queries), searches)
+    is_swapped = rng.random(len(group)) < 0.5
+    group, swapped = np.tile(group, 2), np.tile(is_swapped, 2)
+    page = np.repeat([0, 1], len(is_swapped))
+    place = np.where((page == 0) ^ swapped, 2, 7)
+    quality = np.where(page == 0, 0.6, 0.2)
+    clicked = rng.random(len(group)) < quality * TRUE[place]
+    none = np.zeros(len(group), np.int64)
+    return Impressions(
+        page,
+        group,
+        none,
+        none,
+        none,
+        place,
+        clicked,
+        np.zeros(len(group)),
+        np.zeros(len(group)),
+        propensity=np.full(len(group), chance),
+    )
+
+
+def ratio(examined: Floats) -> float:
+    """How much less the lower of the two places is looked at."""
+    return float(examined[7] / examined[2])
+
+
+def test_lots_correct_a_model_that_was_misled() -> None:
+    """With many showings by lot the two places are looked at as they truly are, relative to each other."""
+    found = examined_by_lots(shown_by_lot(30, 300), MISLED)
+    assert abs(np.log(ratio(found) / ratio(TRUE))) < 0.25 < abs(np.log(ratio(MISLED) / ratio(TRUE)))
+    others = np.delete(np.arange(10), [2, 7])
+    assert np.allclose(found[others], MISLED[others]), "of other places lots say nothing"
+
+
+def test_few_showings_by_lot_correct_little() -> None:
+    """A handful of clicks hardly moves what thousands said."""
+    few = examined_by_lots(shown_by_lot(1, 12), MISLED)
+    assert abs(np.log(ratio(few) / ratio(MISLED))) < abs(np.log(ratio(TRUE) / ratio(MISLED))) / 2
+
+
+def test_what_relevance_put_there_says_nothing() -> None:
+    """Without lots, or where each page only ever stood at one place, the model stays as it is."""
+    by_lot = shown_by_lot(30, 300)
+    certain = by_lot._replace(propensity=np.ones(len(by_lot.page)))
+    assert np.array_equal(examined_by_lots(certain, MISLED), MISLED)
+    fixed = by_lot._replace(place=np.where(by_lot.page == 0, 2, 7))
+    assert np.array_equal(examined_by_lots(fixed, MISLED), MISLED)

@@ -1,0 +1,234 @@
+"""What counts as a change of a page, by each of the operator's four choices, and against the made web's truth."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import get_args
+from urllib.parse import urljoin
+
+import numpy as np
+import pytest
+import xxhash
+from hypothesis import given
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from vedette.lab.worlds.synthetic import MadeWorld, open_made
+from vedette.lab.worlds.synthetic.change_times import DAY_S
+from vedette.lab.worlds.synthetic.sites import Site
+from vedette.lab.worlds.synthetic.truth import page_truth, text_changed_s
+from vedette.lab.worlds.world import Question
+from vedette.model import fingerprint as link_print
+from vedette.parse.change.boxes import Block
+from vedette.parse.change.comparison import Change, JudgedBy, Kept, Seen, compare, first
+from vedette.parse.similarity.minhash import sketch_of
+from vedette.parse.similarity.shingles import fingerprint, shingles
+
+RULES: tuple[JudgedBy, ...] = get_args(JudgedBy)
+TEXT = " ".join(
+    f"{a} {b} {c}" for a in ("red", "old", "far") for b in ("boat", "gate") for c in ("north", "east", "up")
+)
+
+
+def version(main: str, *, links: Sequence[int] = (), frame: str = "", blocks: Sequence[Block] = ()) -> Seen:
+    """A version of a page by what it says."""
+    sketch = sketch_of(shingles(main))
+    mins = sketch.mins if sketch else b""
+    body = xxhash.xxh3_128_digest(repr((main, list(links), frame, blocks)).encode())
+    numbers = np.array([link_print(f"http://a.example/{link}") for link in links], dtype=np.int64)
+    return Seen(body, fingerprint(f"{frame} {main}"), fingerprint(main), mins, numbers, blocks)
+
+
+def verdicts(old: Seen, new: Seen) -> dict[str, bool]:
+    """Changed or not, by each rule."""
+    return {rule: compare(first(old), new, rule)[0].changed for rule in RULES}
+
+
+@given(st.text(), st.lists(st.integers(0, 9)), st.lists(st.tuples(st.integers(), st.text()), max_size=5))
+def test_an_equal_version_is_no_change(main: str, links: list[int], blocks: list[Block]) -> None:
+    """By no rule, for any page."""
+    seen = version(main, links=links, blocks=blocks)
+    for rule in RULES:
+        change, kept = compare(first(seen), seen, rule)
+        assert not change.changed
+        assert (change.share, change.links_added, change.links_removed) == (0.0, 0, 0)
+        assert kept.links_print == first(seen).links_print
+
+
+@pytest.mark.parametrize(
+    ("new", "changed"),
+    [
+        (version(TEXT + " 12 views", links=[1]), {"bytes"}),
+        (version(TEXT.upper() + "!  17 Views", links=[1]), {"bytes"}),
+        (version(TEXT + " 7 views", links=[1], frame="Build abc"), {"bytes", "text"}),
+        (version(TEXT + " and more 7 views", links=[1]), {"bytes", "text", "main", "queries"}),
+        (version(TEXT + " 7 views", links=[2]), {"bytes", "links"}),
+        (version(TEXT + " 7 views", links=[1, 1]), {"bytes"}),
+    ],
+    ids=["digits", "case and signs", "frame", "words", "links", "a link twice"],
+)
+def test_each_rule_sees_its_own_kind_of_change(new: Seen, changed: set[str]) -> None:
+    """Bytes see all; text sees words anywhere; main, and queries at first, words of the main text; links see links."""
+    seen = verdicts(version(TEXT + " 7 views", links=[1]), new)
+    assert {rule for rule, said in seen.items() if said} == changed
+
+
+def test_the_share_follows_how_much_was_rewritten() -> None:
+    """More new text is a larger share, and a text with nothing in common is wholly new."""
+    old = version(TEXT)
+    words = TEXT.split()
+    shares = []
+    for kept_words in (50, 40, 20, 0):
+        text = " ".join(words[:kept_words]) + " " + " ".join("qwertyuiop"[: 1 + i % 9] for i in range(54 - kept_words))
+        shares.append(compare(first(old), version(text))[0].share)
+    assert shares == sorted(shares)
+    assert shares[0] < 0.5 < shares[-1]
+    assert shares[-1] > 0.9
+
+
+def with_box(fetch: int, edit: str = "") -> Seen:
+    """A main text with a box that turns; the box is a part of the main text."""
+    long = " ".join(f"{TEXT} {tail}" for tail in ("one", "two", "three", "four"))
+    quote = " ".join("abcdefghij"[int(digit)] * 3 for digit in f"{fetch:06}")
+    article = long.replace("two", edit or "two")
+    return version(f"{article} {quote}", blocks=[(1, article), (2, quote)])
+
+
+def watched(*versions: Seen) -> list[Change]:
+    """The changes of successive versions."""
+    changes, kept = [], first(versions[0])
+    for seen in versions[1:]:
+        change, kept = compare(kept, seen)
+        changes.append(change)
+    return changes
+
+
+def test_a_rotating_box_is_no_change_and_no_share() -> None:
+    """Once learned; and the reason names it."""
+    last = watched(*(with_box(fetch) for fetch in range(0, 80_000, 11_111)))[-1]
+    assert not last.changed
+    assert last.share == 0.0
+    assert "rotating" in last.why
+
+
+def test_an_edit_beside_a_rotating_box_is_a_change_of_its_own_share() -> None:
+    """The share is nearer to that of the edit alone than the raw difference of the texts is."""
+    steps = [with_box(fetch) for fetch in range(0, 80_000, 11_111)]
+    edit = " ".join(["another", "sentence", "stands", "here", "now"] * 2)
+    edited = watched(*steps, with_box(99_999, edit))[-1]
+    alone = compare(first(steps[-1]), with_box(77_777, edit))[0].share
+    raw = compare(first(steps[-1]), with_box(99_999, edit), "bytes")[0].share
+    assert edited.changed
+    assert edited.share <= raw
+    assert abs(edited.share - alone) <= 0.1
+
+
+def test_links_are_counted() -> None:
+    """Added and removed ones, whatever their order."""
+    change, _ = compare(first(version("a", links=range(100))), version("a", links=[*range(140, 4, -1)]), "links")
+    assert (change.links_added, change.links_removed) == (41, 5)
+
+
+def test_many_links_are_estimated_from_a_bounded_sample() -> None:
+    """Thousands of links cost a kilobyte, and the numbers are right within a fifth of them."""
+    old = first(version("a", links=range(6000)))
+    change, kept = compare(old, version("a", links=range(2000, 7000)), "links")
+    assert len(kept.blob) < 1100
+    assert change.links_added == pytest.approx(1000, abs=400)
+    assert change.links_removed == pytest.approx(2000, abs=400)
+
+
+@given(st.binary(max_size=100), st.integers(0, 60))
+def test_a_torn_or_foreign_blob_is_no_blob(noise: bytes, cut: int) -> None:
+    """The comparison goes on as if nothing had been learned."""
+    old, new = with_box(1), with_box(2)
+    kept = first(old)
+    bare = compare(Kept(*_but_blob(kept), b""), new)
+    for blob in (noise, kept.blob[:cut], kept.blob[cut:] + noise, noise + kept.blob):
+        if blob != kept.blob:
+            assert compare(Kept(*_but_blob(kept), blob), new) == bare
+
+
+def _but_blob(kept: Kept) -> tuple[bytes, bytes, bytes, bytes, int]:
+    return kept.body_digest, kept.text_print, kept.main_print, kept.sketch, kept.links_print
+
+
+def test_a_sketch_of_another_length_is_no_ground_for_a_share() -> None:
+    """A page that had no words before changed; how much cannot be said."""
+    change, _ = compare(first(version("")), version(TEXT))
+    assert change.changed
+    assert change.share == 0.0
+
+
+# The made web knows when its texts changed; its pages are cut into blocks here by the names and classes around them.
+
+
+def place_of(node: LexborNode) -> int:
+    """Where an element stands, without its position."""
+    path: list[str] = []
+    at: LexborNode | None = node
+    while at is not None and at.tag not in {"body", "html"}:
+        path.append(f"{at.tag}.{at.attributes.get('class')}")
+        at = at.parent
+    return xxhash.xxh32_intdigest("/".join(path).encode())
+
+
+def read(url: str, body: bytes, judged: str) -> Seen:
+    """A page of the made web, with the blocks of its main or whole text."""
+    tree = LexborHTMLParser(body)
+    whole, main = (tree.css(name)[0].text(separator=" ") for name in ("body", "main"))
+    sketch = sketch_of(shingles(main))
+    assert sketch is not None
+    links = [link_print(urljoin(url, node.attributes["href"] or "")) for node in tree.css("a[href]")]
+    blocks = [(place_of(node), node.text()) for node in tree.css(judged)[0].css("h1,h2,p,li,nav")]
+    digest = xxhash.xxh3_128_digest(body)
+    return Seen(digest, fingerprint(whole), fingerprint(main), sketch.mins, np.array(links), blocks)
+
+
+def judge(world: MadeWorld, site: Site, number: int, rule: JudgedBy, days: int) -> Counter[tuple[bool, bool]]:
+    """(truly changed, said to be changed) for daily fetches of a page; the first four days are for learning."""
+    truth, table = page_truth(site, number), Counter[tuple[bool, bool]]()
+    path = truth.url.partition(site.name)[2]
+    bodies = [world.reply(Question(site.name, path), world.start_s + day * DAY_S + 1).body for day in range(days)]
+    versions = [read(truth.url, body, "body" if rule == "text" else "main") for body in bodies]
+    articles = [body.partition(b"</article>")[0] for body in bodies]
+    kept = first(versions[0])
+    for day in range(1, days):
+        change, kept = compare(kept, versions[day], rule)
+        now_s = world.start_s + day * DAY_S + 1
+        # Now and then an edit chooses the paragraph that stood there.
+        edited = text_changed_s(site, number, now_s) > now_s - DAY_S and articles[day] != articles[day - 1]
+        if day > 3:
+            table[edited, change.changed] += 1
+    return table
+
+
+@pytest.fixture(scope="module")
+def steady_pages() -> tuple[MadeWorld, list[tuple[Site, int]]]:
+    """Pages of a calm world that neither move nor die."""
+    world = open_made("tiny", calm=True)
+    pages = [(site, number) for site in world.sites.values() for number in range(min(12, site.births.stock))]
+    truths = [page_truth(site, number) for site, number in pages]
+    return world, [
+        page for page, truth in zip(pages, truths, strict=True) if min(truth.died_s, truth.moved_s) == np.inf
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "most_missed", "most_invented"),
+    [("bytes", 0.0, 1.0), ("text", 0.0, 0.1), ("main", 0.0, 0.01), ("links", 1.0, 0.0)],
+)
+def test_the_made_webs_truth_is_found(
+    steady_pages: tuple[MadeWorld, list[tuple[Site, int]]], rule: JudgedBy, most_missed: float, most_invented: float
+) -> None:
+    """Edits are seen by all rules but that of links, which never change there; boxes and counters are discounted.
+
+    The text rule also sees the name of the build in the footer change, which is no edit.
+    """
+    world, pages = steady_pages
+    table = Counter[tuple[bool, bool]]()
+    for site, number in pages:
+        table += judge(world, site, number, rule, days=9)
+    edits, calm = table[True, True] + table[True, False], table[False, True] + table[False, False]
+    assert min(edits, calm) > 30
+    assert table[True, False] <= most_missed * edits
+    assert table[False, True] <= most_invented * calm

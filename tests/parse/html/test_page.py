@@ -1,0 +1,252 @@
+"""What is read off a page: text, content, links and what it says of itself."""
+
+import pytest
+
+from vedette.parse.html.page import Link, Page, read_page
+
+PROSE = "The keeper of the light went down to the boats every evening, and came back with news of the ships. "
+MENU = "".join(f"<li><a href=/m{number}>Entry {number}</a></li>" for number in range(8))
+
+
+def main(body: str) -> str:
+    """The content of a page."""
+    return read_page(body).main
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("<b>V</b>edette", "Vedette"),
+        ("<!-- x -->V<!-- y -->edette", "Vedette"),
+        ("<x-y>V</x-y>edette", "Vedette"),
+        ("one<br>two", "one two"),
+        ("<table><tr><td>one<td>two</table>", "one two"),
+        ("<p>one<p>two", "one\ntwo"),
+        ("<DIV>one</DIV><Div>two</dIV>", "one\ntwo"),
+        ("<li>one</li> <li>two</li>", "one\ntwo"),
+        ("a \n\t b&nbsp;\n\nc", "a b c"),
+        ("a&shy;b", "ab"),
+        ("Q&ampA &lt;b&gt; &#x263A; &amp;lt;", "Q&A <b> ☺ &lt;"),
+        ("1 < 2 <3", "1 < 2 <3"),
+        ("<p>a</p><script>b</script><style>c</style><template>d<template>e</template>f</template><p>g", "a\ng"),
+        ("a<textarea>b</textarea><iframe>c</iframe><svg><text>d</text></svg>", "a"),
+        ("a<![CDATA[b]]>", "a"),
+        ("a<b", "a"),
+        ("", ""),
+    ],
+)
+def test_visible_text(markup: str, text: str) -> None:
+    """Inline tags do not split words, breaks and cells do, blocks are lines; what is not shown is not text."""
+    assert read_page(markup).text == text
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<div hidden>two words</div>",
+        "<p style='Display : NONE'>two words</p>",
+        "<span style='visibility:hidden'>two <span>words</span></span>",
+        "<div style='font-size:0'><nav>two words</nav></div>",
+        "<p hidden>two words",
+    ],
+)
+@pytest.mark.parametrize("after", ["<p>after</p>", "<div>after</div>"])
+def test_hidden_text(hidden: str, after: str) -> None:
+    """What a reader does not see is no text of the page, but it is counted; what follows it is seen."""
+    page = read_page(f"<p>before</p>{hidden}{after}")
+    assert (page.text, page.hidden_words) == ("before\nafter", 2)
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "<nav>{}</nav>",
+        "<header>{}</header>",
+        "<footer>{}</footer>",
+        "<aside>{}</aside>",
+        "<div role=navigation><div>{}</div></div>",
+        "<div aria-hidden=true>{}</div>",
+        "<ul class='main-menu'>{}</ul>",
+        "<div id=cookieNotice><p>{}</div>",
+        "<ul>{}</ul>",
+    ],
+)
+def test_boilerplate_goes(around: str) -> None:
+    """Menus, notices and lists of links are visible but no content, whether named as such or only made so."""
+    page = read_page(f"{around.format(MENU)}<h2>News</h2><p>{PROSE}</p>{around.format(MENU)}")
+    assert page.main == f"News\n{PROSE.strip()}"
+    assert "Entry 3" in page.text
+
+
+@pytest.mark.parametrize(
+    ("markup", "kept"),
+    [
+        (f"<p>{PROSE}</p><ul><li>oil<li>wick<li>matches</ul><p>{PROSE}</p>", "wick"),
+        (f"<p>{PROSE}</p><pre>x = 1</pre>", "x = 1"),
+        (f"<p>{PROSE}</p><table><tr><th>Year<th>Ships<tr><td>1871<td>12</table>", "1871 12"),
+        (f"<article><header><h1>The light</h1></header><p>{PROSE}</p></article>", "The light"),
+        (f"<p>{PROSE}</p><p>See <a href=/x>the harbour</a></p><p>{PROSE}</p>", "See the harbour"),
+        (f"<div class='content has-sidebar'><p>{PROSE}</p></div>", "keeper"),
+        (f"<form><p>{PROSE}</p></form>", "keeper"),
+    ],
+)
+def test_content_stays(markup: str, kept: str) -> None:
+    """Lists and links within prose, code, tables, the header of an article and a form around the page are content."""
+    assert kept in main(markup)
+
+
+def test_main_element_is_preferred() -> None:
+    """Prose outside of what the author calls the content is none, if enough stands inside."""
+    assert main(f"<p>Elsewhere. {PROSE}</p><main><p>{PROSE}</p></main>") == PROSE.strip()
+    assert "Elsewhere" in main(f"<p>Elsewhere. {PROSE * 9}</p><main><p>Very little here.</p></main>")
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        f"<nav><a href=/>Home</a><main><p>{PROSE}</p></main>",
+        f"<nav><a href=/>Home</a><h1>The light</h1><p>{PROSE}</p>",
+        f"<header><a href=/>Home</a><article><p>{PROSE}</p></article>",
+        f"<div class=sidebar><a href=/>Home</a><p>{PROSE}</p><p>{PROSE}</p>",
+        f"<nav><a href=/>Home</a><p>{PROSE}</p><nav><a href=/>Home</a></nav>",
+        f"<nav><div hidden></nav><p>{PROSE}</p>",
+    ],
+)
+def test_what_is_left_open_does_not_swallow_the_page(markup: str) -> None:
+    """A menu that is never closed ends where content begins, or is judged by what it holds."""
+    content = main(markup)
+    assert PROSE.strip() in content
+    assert "Home" not in content
+
+
+def test_without_prose() -> None:
+    """Where nothing is prose, the little that there is counts; a page of links alone is its own content."""
+    assert main(f"<nav>{MENU}</nav><p>Closed today") == "Closed today"
+    page = read_page(f"<ul>{MENU}</ul>")
+    assert page.main == page.text
+    assert page.words == 16
+
+
+@pytest.mark.parametrize(
+    ("markup", "link"),
+    [
+        ("<a href=/x> the\n <b>b</b>oat </a>", Link("/x", "the boat", nofollow=False)),
+        ("<a href=/x><img alt='a &amp; b'></a>", Link("/x", "a & b", nofollow=False)),
+        ("<a href=/x><img alt=no>words</a>", Link("/x", "words", nofollow=False)),
+        ("<a href=/x><h2>A</h2><p>card</p></a>", Link("/x", "A card", nofollow=False)),
+        ("<a href=/x rel='UGC'>w</a>", Link("/x", "w", nofollow=True)),
+        ('<a class="c" href="/x" rel="sponsored me">w</a>', Link("/x", "w", nofollow=True)),
+        ("<map><area href=/x alt='the quay'></map>", Link("/x", "the quay", nofollow=False)),
+        ("<a href=/x></a><a href=/x>words</a><a href=/x>others</a>", Link("/x", "words", nofollow=False)),
+        ("<a href=/x rel=nofollow>w</a><a href=/x>v</a>", Link("/x", "w", nofollow=False)),
+        ("<svg><a href='/x'><title>no</title></a></svg>", Link("/x", "", nofollow=False)),
+        ("<a href=/x>never closed", Link("/x", "never closed", nofollow=False)),
+        ("one<a href=/x><p></a>", Link("/x", "", nofollow=False)),
+    ],
+)
+def test_links(markup: str, link: Link) -> None:
+    """A link has its words, or those for its picture; each address comes once, vouched for if it is once."""
+    assert read_page(markup).links == (link,)
+
+
+def test_links_end_where_others_begin() -> None:
+    """A link that was left open is over when the next begins."""
+    assert [link.text for link in read_page("<a href=/a>one<a href=/b>two</a>three").links] == ["one", "two"]
+
+
+def test_text_after_a_hidden_paragraph() -> None:
+    """The end of a paragraph ends its hiding, whatever comes next."""
+    assert read_page("<p hidden>secret</p>open").text == "open"
+
+
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("<span class=x>a</span><span hidden>b<span class=x>c</span>d</span>e", "a\ne"),
+        ("<span class=x>a<span hidden>b</span>c</span>d", "a\ncd"),
+        ("<p class=x>a</p><p hidden>b<p class=x>c", "a\nc"),
+        ("<p class=x>a</p><div hidden>b<p class=x>c</div><p class=x>d", "a\nd"),
+        ("<div hidden><span hidden>a</span><p hidden>b</p></div><span hidden>c</span>d<p hidden>e</p>f", "d\nf"),
+    ],
+)
+def test_tags_that_were_seen_before(markup: str, text: str) -> None:
+    """What a tag did at first does not tell what it does later: that hangs on what is hidden around it."""
+    assert read_page(markup).text == text
+
+
+def test_headings_and_title() -> None:
+    """Headings come with their levels; the first of the first level is the title of a page without one."""
+    page = read_page("<h2>Be<b>fore</b></h2><h1> The <a href=/>light</a></h1><h3></h3>")
+    assert page.headings == ((2, "Before"), (1, "The light"))
+    assert page.title == "The light"
+    assert read_page("<title>T</title><h1>H</h1>").title == "T"
+
+
+HEAD = """
+<html lang=en-GB><meta http-equiv=Content-Language content=de>
+<meta property=og:description content=shared><meta name=Description content=' a  page '>
+<link rel=canonical href=/one><link rel=canonical href=/two><meta property=og:url content=/three>
+<meta http-equiv=refresh content="7;URL='/new?a=1'">
+<link rel=alternate hreflang=DE href=/de><link rel='alternate' type=application/atom+xml href=/feed>
+<meta property=article:published_time content=2024-05-06><meta itemprop=dateModified content=2024-06-07>
+<time datetime=2024-05-05 pubdate></time><time itemprop=datePublished datetime=2024-05-04></time><time datetime=noon>
+<script type="application/ld+json">{"@type": "Article"}</script><script>var no;</script>
+"""
+
+
+def test_what_a_page_says_of_itself() -> None:
+    """Language, description, canonical, refresh, alternates, feeds and dates are those that the page declares."""
+    page = read_page(HEAD)
+    assert (page.language, page.description, page.canonical) == ("en", "a page", "/one")
+    assert page.refresh == (7, "/new?a=1")
+    assert (page.alternates, page.feeds) == ((("de", "/de"),), ("/feed",))
+    assert page.linked_data == ('{"@type": "Article"}',)
+    assert page.stamps == (
+        ("article:published_time", "2024-05-06"),
+        ("datemodified", "2024-06-07"),
+        ("pubdate", "2024-05-05"),
+        ("datepublished", "2024-05-04"),
+        ("time", "noon"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "refresh"),
+    [
+        ("0;url=/x", (0, "/x")),
+        ("5, /x", (5, "/x")),
+        ("0.5; url = /x ", (0, "/x")),
+        (";url=/x", (0, "/x")),
+        ("30", None),
+        ("30; url=", None),
+        ("soon; url=/x", None),
+    ],
+)
+def test_refresh(content: str, refresh: tuple[int, str] | None) -> None:
+    """A page that sends its readers elsewhere says when and where; one that only loads itself again does not."""
+    assert read_page(f'<meta http-equiv=refresh content="{content}">').refresh == refresh
+
+
+@pytest.mark.parametrize(
+    ("markup", "needs"),
+    [
+        ("<div id=root></div><script src=/app.js></script>", True),
+        ('<title>App</title><body><div class="x" id="__next"> </div><script>boot()</script>', True),
+        ("<noscript>You need to enable JavaScript to run this app.</noscript><script src=a></script>", True),
+        ("<script>a</script><script>b</script>", True),
+        ("<p>Loading ...</p><script>a</script>", True),
+        ("<script type='text/x-handlebars-template'><p>All of it</p></script><ul><li>Streams</ul>", True),
+        (f"<div id=root></div><p>{PROSE * 3}</p><script>a</script>", False),
+        ("<p>Closed today.</p>", False),
+        ("<p>Closed today.</p><script>count()</script>", False),
+        ("", False),
+    ],
+)
+def test_a_page_that_is_empty_without_scripts(markup: str, needs: bool) -> None:  # noqa: FBT001 - a column of the table
+    """Next to no words, and a script that would bring them: such a page is known by that."""
+    assert read_page(markup).needs_script is needs
+
+
+def test_an_empty_page() -> None:
+    """Nothing is a page too."""
+    assert read_page("") == Page("", "", "", (), (), None, None, None, (), (), (), (), (), "", "", 0, 0, False)

@@ -1,0 +1,149 @@
+"""Expected gain: sooner where it pays, never twice as dear for nothing, and nobody is starved."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.policy import Floats, rng_for
+from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.policies.expected_gain import ExpectedGain
+
+DAY_S = 86_400.0
+POLICY = ExpectedGain()
+
+
+def batch(
+    last_d: float, before_d: float | None, changed: list[bool], gain: list[float] | None = None, cost: float = 1.0
+) -> Known:
+    """The same pages, all fetched on one day."""
+    count = len(changed)
+    return Known(
+        np.arange(count),
+        np.full(count, last_d * DAY_S),
+        np.array(changed),
+        np.full(count, before_d is None),
+        np.full(count, np.nan),
+        before_s=np.full(count, np.nan if before_d is None else before_d * DAY_S),
+        gain=np.array(gain) if gain else np.full(count, np.nan),
+        cost=np.full(count, cost),
+    )
+
+
+def learned(pattern: list[list[bool]], gain: list[float] | None = None) -> tuple[Memory, Known]:
+    """Pages that were fetched every ten days and found as the rows of a pattern say."""
+    state = POLICY.observe(POLICY.start(None), batch(10.0, None, [False] * len(pattern[0])), 10 * DAY_S)
+    seen = batch(10.0, None, pattern[0])
+    for turn, row in enumerate(pattern, start=2):
+        seen = batch(10.0 * turn, 10.0 * (turn - 1), row, gain)
+        state = POLICY.observe(state, seen, 10.0 * turn * DAY_S)
+    return state, seen
+
+
+def due_d(state: Memory, seen: Known, price: float) -> Floats:
+    """When pages are due, in days."""
+    now = float(seen.last_fetch_s[0])
+    return POLICY.due(state, seen, now, price, rng_for(1, "tests/expected-gain")) / DAY_S
+
+
+def test_what_a_change_brings_makes_it_due_sooner() -> None:
+    """Of two pages that change alike, the one whose changes bring more is fetched sooner."""
+    state, seen = learned([[True, True], [False, False]] * 3, gain=[5.0, 0.1])
+    rich, poor = due_d(state, seen, 2.0)
+    assert rich < poor
+
+
+def test_what_costs_more_waits_longer() -> None:
+    """Twice the cost is twice the price."""
+    state, seen = learned([[True, False]] * 3)
+    dear = replace(seen, cost=seen.cost * 2)
+    assert due_d(state, dear, 0.5).tolist() == due_d(state, seen, 1.0).tolist()
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=1, max_size=6), st.floats(1e-6, 1e6))
+def test_no_page_is_starved_and_none_is_due_before_its_fetch(pattern: list[list[bool]], price: float) -> None:
+    """Whatever was found and whatever the price, a page is due after its last fetch, within the longest wait."""
+    state, seen = learned(pattern)
+    waits = due_d(state, seen, price) - seen.last_fetch_s / DAY_S
+    assert (waits >= 0).all()
+    assert (waits <= POLICY.longest_s / DAY_S + 1e-6).all()
+
+
+@given(st.floats(1e-3, 1e3), st.floats(1.0, 10.0))
+def test_a_higher_price_never_makes_a_page_due_sooner(price: float, factor: float) -> None:
+    """Due times follow the price."""
+    state, seen = learned([[True, False, False], [False, True, False]])
+    assert (due_d(state, seen, price * factor) >= due_d(state, seen, price)).all()
+
+
+@given(st.floats(1e-2, 10.0))
+def test_a_page_is_worth_its_price_when_it_is_due(price: float) -> None:
+    """Asked again at the time at which it said it would be due, it is due by then."""
+    state, seen = learned([[True, False, False], [False, True, False]])
+    now = float(due_d(state, seen, price).max()) * DAY_S
+    again = POLICY.due(state, seen, now, price, rng_for(1, "tests/expected-gain"))
+    assert (again <= now + DAY_S).any()
+
+
+def test_where_pages_die_others_are_looked_after_and_rates_stay() -> None:
+    """Where pages of a section are gone, its others are worth more, and not believed to change more."""
+    policy, day_s = POLICY, DAY_S
+    pages, no = 20, np.zeros(20, bool)
+    groups = {"section": np.repeat([2, 3], 10), "site": np.ones(20, np.int64)}
+    known = Known(np.arange(pages), np.full(pages, day_s), no, ~no, np.full(pages, np.nan), **groups)
+    state = policy.observe(policy.start(None), known, day_s)
+    some = known.some(np.isin(np.arange(pages), [0, 1, 2, 10, 11, 12]))
+    later = replace(
+        some, first_fetch=np.zeros(6, bool), last_fetch_s=np.full(6, 40 * day_s), before_s=np.full(6, day_s)
+    )
+    gone = np.array([True] * 3 + [False] * 3)
+    without = policy.observe(state, later.some(~gone), 40 * day_s)
+    after = policy.observe(state, replace(later, gone=gone, changed=gone), 40 * day_s)
+    left = known.some(np.array([5, 15]))
+    worth = policy.value(after, left, 41 * day_s)
+    assert worth[0] > 1.1 * worth[1]
+    calm, dying = (policy.rates(each, left).mean for each in (without, after))
+    np.testing.assert_allclose(dying, calm)
+
+
+def announced(told: list[bool], changed: list[bool], rounds: int = 8) -> tuple[Memory, Known]:
+    """Pages that are fetched every ten days, some of which were announced as changed on the day before."""
+    state = POLICY.observe(POLICY.start(None), batch(10.0, None, [False] * len(told)), 10 * DAY_S)
+    seen = batch(10.0, None, changed)
+    for turn in range(2, rounds + 2):
+        day = 10.0 * turn
+        signal_s = np.where(told, (day - 1) * DAY_S, np.nan)
+        seen = replace(batch(day, day - 10.0, changed), signal_s=signal_s)
+        state = POLICY.observe(state, seen, day * DAY_S)
+    return state, seen
+
+
+def waits_d(state: Memory, seen: Known, *, heard: bool) -> float:
+    """How long the last of the pages waits from two days after its fetch, with or without an announcement."""
+    now = float(seen.last_fetch_s[-1]) + 2 * DAY_S
+    said = replace(seen, signal_s=np.full(len(seen), now - 60.0 if heard else np.nan))
+    due_s = POLICY.due(state, said, now, 0.3, rng_for(1, "tests/expected-gain"))
+    return float(due_s[-1] - now) / DAY_S
+
+
+def test_a_site_that_announces_its_changes_is_believed() -> None:
+    """Where announcements came before changes and only then, one brings the next fetch of a page forward."""
+    state, seen = announced(told=[True, True, False, False], changed=[True, True, False, False])
+    assert waits_d(state, seen, heard=True) < waits_d(state, seen, heard=False) / 2
+
+
+def test_a_site_that_cries_wolf_is_not() -> None:
+    """One more announcement shortens the wait by a smaller part where they came for nothing."""
+    wolf, _ = announced(told=[True] * 4, changed=[False] * 4)
+    honest, seen = announced(told=[True, True, False, False], changed=[True, True, False, False])
+    parts = [waits_d(state, seen, heard=True) / waits_d(state, seen, heard=False) for state in (wolf, honest)]
+    assert parts[0] > 2 * parts[1]
+
+
+def test_where_nobody_announces_anything_silence_says_nothing() -> None:
+    """A page of a silent site waits as long as its looks alone say; where changes are announced, silence reassures."""
+    changed = [True, True, False, False]
+    silent, seen = announced(told=[False] * 4, changed=changed)
+    telling, _ = announced(told=changed, changed=changed)
+    assert waits_d(silent, seen, heard=False) < waits_d(telling, seen, heard=False)

@@ -1,0 +1,267 @@
+"""Sponsored results over a real folder: shown apart, charged the second price, refused with reasons, never over."""
+
+import http.client
+import re
+import threading
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from tests.runtime.ads.ads_folder import BROWSER, SECRET, SERVE, ad, app, market, ordered, serving, sponsor
+
+from vedette.adapters.ads.ledger_file import read_ledger
+from vedette.adapters.ads.ledger_reader import LedgerView
+from vedette.adapters.ads.ledger_store import Showing
+from vedette.serve.ads.click_validity import Objection
+from vedette.web.auth.slate_tokens import Issued, token_of
+from vedette.web.commands.ads_commands import JudgeAd, KeepAd, PauseCampaign
+from vedette.web.public.visits import Visit
+
+START_S = 1_800_000_000.0
+PERSON = Visit("198.51.100.7", "Browser")
+_HREF = re.compile(r'href="(/sponsored/[^"]+)"')
+
+
+@dataclass
+class Clock:
+    """Time as the test has it."""
+
+    now_s: float = START_S
+
+    def __call__(self) -> float:
+        """Now."""
+        return self.now_s
+
+
+def browser(folder: Path, clock: Clock, address: str = "198.51.100.7") -> TestClient:
+    """Somebody's browser at the whole application."""
+    made = app(folder, clock)
+    return TestClient(
+        made, "http://search.example.org", headers=BROWSER, follow_redirects=False, client=(address, 5000)
+    )
+
+
+def latest(folder: Path) -> list[Showing]:
+    """What was shown, the first first."""
+    return LedgerView(folder).latest(100)[::-1]
+
+
+def test_ads_stand_apart_and_are_charged_the_second_price(tmp_path: Path) -> None:
+    """In a frame with a label, before a click nothing is charged; the higher pays what it takes to stay above."""
+    clock = Clock()
+    market(tmp_path, (ad("high", "2.00"), "9.00"), (ad("low", "0.50"), "9.00"))
+    client = browser(tmp_path, clock)
+    page = client.get("/search?q=cheap+red+shoes").text
+    frame = page[page.index("<aside") : page.index("</aside>")]
+    assert ">Sponsored</h2>" in frame
+    assert frame.index("Shoes of high") < frame.index("Shoes of low")
+    assert "/sponsored/" not in page.replace(frame, "")
+    clock.now_s += 5
+    for href in _HREF.findall(frame):
+        answer = client.get(href)
+        assert (answer.status_code, answer.headers["cache-control"]) == (303, "no-store")
+        assert answer.headers["location"].endswith(".example.org/shoes")
+    first, second = latest(tmp_path)
+    # Nothing is known of either, so both are believed alike: the price is the other's bid, and a cent.
+    assert (first.payer, first.price, first.closed) == ("high", Decimal("0.51"), "charged")
+    assert (second.payer, second.price, second.closed) == ("low", Decimal("0.05"), "charged")
+    assert (first.propensity, first.score > second.score > 0) == (1.0, True)
+    assert "believed" in first.reason
+
+
+def test_only_what_is_asked_for_is_shown(tmp_path: Path) -> None:
+    """To people, on the first page, of ads that run and bid enough."""
+    clock = Clock()
+    market(tmp_path, (ad("high", "2.00"), "9.00"), (ad("poor", "0.04"), "9.00"))
+    client = browser(tmp_path, clock)
+    assert "Shoes of high" in client.get("/search?q=red+shoes").text
+    for path in ("/search?q=blue+shoes", "/search?q=red+shoes&page=2", "/search?site=red.example"):
+        assert "<aside" not in client.get(path).text
+    assert "<aside" not in client.get("/search?q=red+shoes", headers={"user-agent": "curl/8"}).text
+    found = {tally.payer: tally for tally in LedgerView(tmp_path).tallies(latest(tmp_path)[0].day)}
+    assert (found["high"].shown, found["poor"].shown, found["poor"].lost_reserve) == (1, 0, 1)
+    ordered(tmp_path, PauseCampaign("high", paused=True))
+    clock.now_s += 2
+    assert "<aside" not in client.get("/search?q=red+shoes").text
+
+
+def test_a_click_on_what_was_taken_back_leads_nowhere(tmp_path: Path) -> None:
+    """And costs nothing."""
+    clock = Clock()
+    market(tmp_path, (ad("high", "2.00"), "9.00"))
+    client = browser(tmp_path, clock)
+    (href,) = _HREF.findall(client.get("/search?q=red+shoes").text)
+    ordered(tmp_path, JudgeAd(1, "revoked"))
+    clock.now_s += 5
+    answer = client.get(href)
+    assert (answer.status_code, Objection.OFF_TARGET.value[3:] in answer.text) == (410, True)
+    assert [one.said for one in latest(tmp_path)] == [Objection.OFF_TARGET]
+
+
+def test_nobody_is_led_to_a_private_address_or_charged_for_it(tmp_path: Path) -> None:
+    """Not even where a fault let such an ad into the state: it is not shown, and one that was leads nowhere."""
+    clock = Clock()
+    market(tmp_path, (ad("high", "2.00"), "9.00"))
+    client = browser(tmp_path, clock)
+    (href,) = _HREF.findall(client.get("/search?q=red+shoes").text)
+    ordered(tmp_path, KeepAd(ad("high", "2.00")._replace(id=1, url="http://10.0.0.1/")), JudgeAd(1, "approved"))
+    clock.now_s += 5
+    answer = client.get(href)
+    assert (answer.status_code, "10.0.0.1 is a private address" in answer.text) == (410, True)
+    assert [one.closed for one in latest(tmp_path)] == ["refused"]
+    assert "<aside" not in client.get("/search?q=red+shoes").text
+
+
+def test_forged_and_foreign_tokens_are_refused_with_a_reason(tmp_path: Path) -> None:
+    """A slate's token too, and one signed by nobody here; nobody is led anywhere, and it is counted."""
+    clock = Clock()
+    market(tmp_path, (ad("high", "2.00"), "9.00"))
+    client = browser(tmp_path, clock)
+    (href,) = _HREF.findall(client.get("/search?q=red+shoes").text)
+    tokens = [
+        token_of(Issued(latest(tmp_path)[0].token, START_S), SECRET),
+        token_of(Issued("00" * 16, START_S), b"guessed"),
+        href.removeprefix("/sponsored/")[:-1] + ("A" if href[-1] != "A" else "B"),
+        "https:%2F%2Fevil.example.org",
+        "x" * 5000,
+    ]
+    for token in tokens:
+        answer = client.get(f"/sponsored/{token}")
+        assert (answer.status_code, "location" in answer.headers) in {(403, False), (404, False)}
+        assert answer.status_code == 404 or "not one of ours" in answer.text
+    assert client.head(href).status_code == 405
+    assert [one.closed for one in latest(tmp_path)] == [""]
+    (refused,) = LedgerView(tmp_path).refused(latest(tmp_path)[0].day)
+    assert (refused.payer, refused.reason, refused.times >= 4) == ("", Objection.FORGED.value, True)
+
+
+def test_replays_and_storms_cost_nothing_more(tmp_path: Path) -> None:
+    """A person is led on each time, and charged for once; the reasons are counted."""
+    clock = Clock()
+    market(tmp_path, (ad("high", "2.00"), "9.00"))
+    client = browser(tmp_path, clock)
+    (href,) = _HREF.findall(client.get("/search?q=red+shoes").text)
+    clock.now_s += 5
+    assert {client.get(href).status_code for _ in range(20)} == {303}
+    day = latest(tmp_path)[0].day
+    assert LedgerView(tmp_path).balances(day)["high"].charged == Decimal("0.05")
+    assert [one[1:] for one in LedgerView(tmp_path).refused(day)] == [("high", Objection.DUPLICATE.value, 19)]
+
+
+def test_days_begin_where_the_operator_is(tmp_path: Path) -> None:
+    """A budget that is spent before midnight is whole again after it."""
+    market(tmp_path, (ad("high", "0.05"), "0.05"))
+    clock = Clock(1_800_053_940.0)  # 2027-01-15 22:59 in UTC, a minute before midnight in Berlin
+    berlin = sponsor(tmp_path, clock, SERVE.__class__(sponsored=True, time_zone="Europe/Berlin"))
+    assert len(berlin.shown("red shoes", PERSON)) == 1
+    clock.now_s += 10
+    assert berlin.shown("red shoes", PERSON) == ()
+    clock.now_s += 120
+    assert len(berlin.shown("red shoes", PERSON)) == 1
+    assert [one.day.isoformat() for one in latest(tmp_path)] == ["2027-01-15", "2027-01-16"]
+
+
+def test_a_budget_is_not_gone_by_morning(tmp_path: Path) -> None:
+    """After a day that had searches at all hours, an ad that is alone spends its budget through the day."""
+    clock = Clock(1_800_057_600.0)  # 2027-01-16 00:00
+    market(tmp_path, (ad("high", "0.50"), "1.00"))
+    here = sponsor(tmp_path, clock)
+    charged: list[int] = []
+    for hour in range(48):
+        for _ in range(3):
+            shown = here.shown("red shoes", PERSON)
+            clock.now_s += 2
+            for each in shown if hour >= 24 else ():
+                address = f"198.51.100.{len(charged)}"
+                if here.clicked(each.showing, Visit(address, "Browser")).refused == "":
+                    charged.append(hour - 24)
+            clock.now_s += 1_198
+    assert len(charged) == 20  # 1.00 by 0.05
+    assert sum(hour < 6 for hour in charged) <= 8
+    assert sum(hour >= 12 for hour in charged) >= 6
+
+
+def test_a_broken_ledger_costs_nobody_a_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """There are no ads then, and the operator is told once."""
+    market(tmp_path, (ad("high", "2.00"), "9.00"))
+    (tmp_path / "ledger.db").write_bytes(b"no ledger" * 1000)
+    client = browser(tmp_path, Clock())
+    for _ in range(2):
+        assert "<aside" not in client.get("/search?q=red+shoes").text
+    assert capsys.readouterr().err.count("no sponsored results for now") == 1
+
+
+def test_what_was_learned_orders_ads(tmp_path: Path) -> None:
+    """Of two that bid alike, the one that people click stands first before long."""
+    clock = Clock()
+    market(tmp_path, (ad("dull", "0.50"), "900.00"), (ad("good", "0.50"), "900.00"))
+    here = sponsor(tmp_path, clock)
+    for turn in range(25):
+        for shown in here.shown("red shoes", PERSON):
+            clock.now_s += 1
+            if "good" in shown.title:
+                here.clicked(shown.showing, PERSON._replace(address=f"198.51.{turn}.7"))
+        clock.now_s += 700
+    (first, _) = here.shown("red shoes", PERSON)
+    assert "good" in first.title
+
+
+def test_lower_slots_count_by_how_much_they_are_seen(tmp_path: Path) -> None:
+    """By a guess at first; where the lower one is clicked as often, it soon counts nearly as much."""
+    clock = Clock()
+    market(tmp_path, (ad("first", "0.60"), "900.00"), (ad("second", "0.50"), "900.00"))
+    here = sponsor(tmp_path, clock)
+
+    def views() -> dict[str, float]:
+        with read_ledger(tmp_path) as db:
+            assert db is not None
+            return dict(db.execute("SELECT payer, sum(views) FROM tally GROUP BY payer"))
+
+    here.shown("red shoes", PERSON)
+    assert views() == {"first": 1.0, "second": 0.55}
+    for turn in range(160):
+        for shown in here.shown("red shoes", PERSON):
+            clock.now_s += 1
+            if turn % 2:
+                here.clicked(shown.showing, PERSON._replace(address=f"198.51.{turn}.7"))
+        clock.now_s += 120
+    before = views()
+    clock.now_s += 700
+    here.shown("red shoes", PERSON)
+    after = views()
+    least = min(after[name] - before[name] for name in after)
+    assert 0.62 < least < 1.0
+
+
+def test_sixteen_clients_on_the_last_cent(tmp_path: Path) -> None:
+    """Over two real servers, all at once: never over the budget, by the ledger and by what people were led to."""
+    market(tmp_path, (ad("high", "0.05"), "0.20"))
+    clock = Clock()
+    landed: list[int] = []
+    with serving(app(tmp_path, clock)) as one, serving(app(tmp_path, clock)) as other:
+        gate = threading.Barrier(16, action=lambda: setattr(clock, "now_s", clock.now_s + 5))
+
+        def client(port: int) -> None:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            hrefs: list[str] = []
+            for _ in range(2):
+                connection.request("GET", "/search?q=red+shoes", headers=BROWSER)
+                hrefs += _HREF.findall(connection.getresponse().read().decode())
+            gate.wait()
+            for href in hrefs * 2:
+                connection.request("GET", href, headers=BROWSER)
+                answer = connection.getresponse()
+                answer.read()
+                landed.append(answer.status)
+            connection.close()
+
+        threads = [threading.Thread(target=client, args=((one, other)[number % 2],)) for number in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    balance = LedgerView(tmp_path).balances(latest(tmp_path)[0].day)["high"]
+    assert (balance.charged, balance.held) == (Decimal("0.20"), Decimal(0))
+    assert landed == [303] * 8

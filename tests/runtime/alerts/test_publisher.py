@@ -1,0 +1,240 @@
+"""From a fetched page to an item: told when it can be found, to the watches that it fits, and to nobody twice."""
+
+import json
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.runtime.indexing.test_index_builder import SITE, Web, page
+
+from vedette.adapters.alerts.alert_store import WatchBook, WatchView
+from vedette.adapters.clock import start_clock
+from vedette.adapters.crawl_store.store import SiteRow
+from vedette.engine.ports import Find, Signal
+from vedette.model import Site
+from vedette.runtime.alerts.publisher import Telling
+from vedette.runtime.alerts.service import FolderNewPages
+from vedette.runtime.commands.executor import carry_out
+from vedette.runtime.indexing.indexer import rebuild
+from vedette.web.commands.alert_text import watch_of
+from vedette.web.commands.commands import AddRules, AddWatch, RemoveWatch, Rule, Undo
+
+WORDS = "Unlike any other page it speaks of {} and nothing but {}, at some length, so that no two of them are alike."
+
+
+def text(word: str) -> str:
+    """A main text of its own."""
+    return " ".join(f"{word}{letter}" for letter in "abcdefghijklmnopqrstuvwxyz") + " " + WORDS.format(word, word)
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Web:
+    """A folder with one site, whose first crawl is over."""
+    web = Web(tmp_path / "data")
+    with web.state() as state:
+        state.book.keep_site(SiteRow(SITE, paused=False, added_s=web.now_s))
+    web.answers("home", page("Home", text("home")))
+    return web
+
+
+def appears(web: Web, path: str, body: str, how: str = "page") -> None:
+    """A page is found on the home page, as news, and fetched."""
+    web.answers(path, body)
+    with web.state() as state:
+        (id_,) = state.urls.find([f"{SITE.start}{path}"]).tolist()
+        state.book.keep_finds([Find(id_, 1, how, 0)])
+
+
+def tell(web: Web) -> None:
+    """The index is brought up to date, and all that is new is told."""
+    web.index()
+    with closing(WatchBook(web.folder)) as book:
+        telling = Telling(web.folder, start_clock(web.now_s, 1.0), book)
+        while telling.step():
+            pass
+
+
+def paths(web: Web, watch: str = "", allowed: tuple[str, ...] = ()) -> list[str]:
+    """What was told, in order."""
+    items = FolderNewPages(web.folder).after(0, 100, watch, allowed).items
+    return [item.url.removeprefix(SITE.start) for item in items]
+
+
+def test_a_new_page_is_told_with_all_that_is_known_of_it(web: Web) -> None:
+    """Title, a piece of text, where and when it was found, and how long that took from its birth."""
+    born = '<meta property="article:published_time" content="2027-01-15T07:00:00Z">'
+    appears(web, "a", page("Apples", text("apple"), born), "feed")
+    tell(web)
+    (item,) = FolderNewPages(web.folder).after(0, 10, "", ()).items
+    assert (item.title, item.how, item.via) == ("Apples", "feed", f"{SITE.start}home")
+    assert item.snippet.startswith("Apples applea")
+    assert item.born_s is not None
+    assert item.delay_s == item.found_s - item.born_s
+    assert item.told_s >= item.found_s
+
+
+def test_pages_of_a_first_crawl_are_told_to_nobody(web: Web) -> None:
+    """What was not news when it was found is none when it can be found."""
+    web.answers("old", page("Old", text("old")))
+    tell(web)
+    assert paths(web) == []
+
+
+def test_near_copies_are_told_to_nobody(web: Web) -> None:
+    """A site that was rebuilt under other addresses says what it said before."""
+    long = " ".join(map(text, ("apple", "pear", "plum", "quince")))
+    web.answers("a", page("Apples", long))
+    appears(web, "new/a", page("Apples", f"{long} today"))
+    tell(web)
+    assert paths(web) == []
+
+
+def test_the_target_of_a_move_is_told_to_nobody(web: Web) -> None:
+    """Also where a link led to it before the old page did."""
+    web.answers("a", page("Apples", text("apple")))
+    web.index()
+    web.answers("a", "", 301, (("location", f"{SITE.start}b"),))
+    web.index()
+    appears(web, "b", page("Bears", text("bear")))
+    tell(web)
+    assert paths(web) == []
+
+
+def test_an_index_built_anew_tells_nothing_again(web: Web) -> None:
+    """Neither does a page that changes, goes away or comes back."""
+    appears(web, "a", page("Apples", text("apple")))
+    tell(web)
+    rebuild(web.folder, start_clock(web.now_s, 1.0), lambda _done, _pages: None)
+    tell(web)
+    web.answers("a", "gone", 404)
+    web.index()
+    web.answers("a", page("Apples", text("pear")))
+    tell(web)
+    assert paths(web) == ["a"]
+
+
+def test_what_is_noted_but_not_yet_findable_waits(web: Web) -> None:
+    """The herald may be quicker than the index; and a kill between the two costs nothing."""
+    appears(web, "a", page("Apples", text("apple")))
+    web.index()
+    with closing(WatchBook(web.folder)) as book:
+        (noted,) = book.fresh(10)
+        book.note_fresh([noted._replace(print=7, page=10**6)], (), (), web.now_s)
+        telling = Telling(web.folder, start_clock(web.now_s, 1.0), book)
+        assert (telling.step(), telling.step()) == (1, 0)
+        assert [one.print for one in book.fresh(10)] == [7]
+    assert paths(web) == ["a"]
+
+
+def test_watches_by_place_and_by_query(web: Web) -> None:
+    """Each gets what fits: the real query language decides, and only all words do."""
+    wanted = {
+        "everything": watch_of("everything", "*"),
+        "folder": watch_of("folder", "http://www.example.org/news/"),
+        "elsewhere": watch_of("elsewhere", "example.net"),
+        "either": watch_of("either", query="applea OR bearb"),
+        "phrase": watch_of("phrase", query='"applea appleb" -bearb'),
+        "title": watch_of("title", "example.org", "intitle:bears"),
+        "loose": watch_of("loose", query="applea zeppelin"),
+    }
+    for watch in wanted.values():
+        web.ordered(AddWatch(watch))
+    appears(web, "news/a", page("Apples", text("apple")))
+    appears(web, "b", page("Bears", text("bear")))
+    tell(web)
+    assert {name: paths(web, name) for name in wanted} == {
+        "everything": ["news/a", "b"],
+        "folder": ["news/a"],
+        "elsewhere": [],
+        "either": ["news/a", "b"],
+        "phrase": ["news/a"],
+        "title": ["b"],
+        "loose": [],
+    }
+
+
+def test_the_longest_query_can_be_watched_for(web: Web) -> None:
+    """Whatever may be typed finds a page or none, and never an error."""
+    for number, query in enumerate((" ".join("abcdefghijklmnopqrstuvwxyz" * 9), "(a OR b) " * 50, "-a " * 100 + "b")):
+        web.ordered(AddWatch(watch_of(f"w{number}", query=query[:500])))
+    for number in range(3):
+        appears(web, f"{number}", page(f"Page {number}", text("abcdefgh"[number])))
+    tell(web)
+    assert paths(web) == ["0", "1", "2"]
+
+
+def test_a_watch_that_is_removed_and_comes_back_has_what_it_had(web: Web) -> None:
+    """Undo brings it back under its own mark."""
+    web.ordered(AddWatch(watch_of("all", "*")))
+    appears(web, "a", page("Apples", text("apple")))
+    tell(web)
+    action = web.ordered(RemoveWatch("all"))
+    assert not FolderNewPages(web.folder).is_watch("all")
+    web.ordered(Undo(action))
+    assert paths(web, "all") == ["a"]
+
+
+def test_private_and_concealed_pages_are_told_to_those_who_may_see_them(web: Web) -> None:
+    """What counts is the moment of reading; a webhook hears of private pages only where its reader may see them."""
+    private = Site(SITE.start, secrets="env:X", readers=("ann",))
+    for name, reader in (("public", ""), ("ann", "ann"), ("bob", "bob")):
+        web.ordered(AddWatch(watch_of(name, "*", webhook=f"https://hooks.example.org/{name}", reader=reader)))
+    appears(web, "a", page("Apples", text("apple")))
+    appears(web, "b", page("Bears", text("bear")))
+    with web.state() as state:
+        state.book.keep_site(SiteRow(private, paused=False, added_s=web.now_s))
+        id_ = state.urls.find([f"{SITE.start}a"]).tolist()[0]
+        state.db.execute("UPDATE content SET private = ? WHERE id = ?", (SITE.start, id_))
+    tell(web)
+    assert paths(web) == ["b"]
+    assert paths(web, allowed=(SITE.start,)) == ["a", "b"]
+    watches = FolderNewPages(web.folder).watches()
+    names = {watch.mark: name for name, watch in watches.items()}
+    sent = {names[one.watch]: one.last - one.first + 1 for one in WatchView(web.folder).deliveries(10)}
+    assert sent == {"public": 1, "ann": 2, "bob": 1}
+    web.ordered(AddRules((Rule("conceal", "", f"{SITE.start}b"),)))
+    assert paths(web, allowed=(SITE.start,)) == ["a"]
+
+
+def test_the_cursor_passes_what_a_reader_may_not_see(web: Web) -> None:
+    """However many private pages lie between two public ones, the next question goes on behind them."""
+    for number in range(6):
+        appears(web, f"{number}", page(f"Page {number}", text("abcdef"[number])))
+    tell(web)
+    with web.state() as state:
+        state.db.execute("UPDATE content SET private = 'x' WHERE id BETWEEN 3 AND 6")
+    news, cursor, seen = FolderNewPages(web.folder), 0, []
+    for _ in range(10):
+        batch = news.after(cursor, 1, "", ())
+        cursor = batch.cursor
+        seen += [item.url.removeprefix(SITE.start) for item in batch.items]
+    assert seen == ["0", "5"]
+
+
+def test_orders_are_refused_in_words_and_can_be_undone(web: Web) -> None:
+    """Twice the same name, and one that is not there."""
+    web.ordered(AddWatch(watch_of("all", "*")))
+    with web.state() as state:
+        with pytest.raises(Exception, match="already"):
+            carry_out(AddWatch(watch_of("all", "*")), state, web.now_s, "a test")
+        with pytest.raises(Exception, match='did you mean "all"'):
+            carry_out(RemoveWatch("alll"), state, web.now_s, "a test")
+        undo = json.dumps([row.action.undo for row in state.book.actions(1)])
+    assert "remove_watch" in undo
+
+
+def test_the_date_of_a_page_is_its_own_or_that_of_the_list_that_named_it(web: Web) -> None:
+    """What a feed said stands in where the page states nothing; what the page states to the second comes first."""
+    own_s = web.now_s - 7200.5
+    stamp = datetime.fromtimestamp(own_s, UTC).isoformat()
+    appears(web, "silent", page("Silent", text("silent")), "feed")
+    meta = f'<meta property="article:published_time" content="{stamp}">'
+    dated = page("Dated", text("dated"), meta)
+    appears(web, "dated", dated, "feed")
+    with web.state() as state:
+        ids = state.urls.find([f"{SITE.start}silent", f"{SITE.start}dated"]).tolist()
+        state.book.keep_births([Signal(id_, web.now_s - 3600.0, "feed") for id_ in ids])
+    tell(web)
+    items = {item.title: item.born_s for item in FolderNewPages(web.folder).after(0, 9, "", ()).items}
+    assert items == {"Silent": web.now_s - 3600.0, "Dated": pytest.approx(own_s, abs=1.0)}

@@ -1,0 +1,220 @@
+"""What is ordered of the market is done as a whole, logged, and taken back as a whole."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.data_folders import NOW_S, opened
+
+from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, MarketBook
+from vedette.adapters.crawl_store.data_folder import State
+from vedette.adapters.crawl_store.search_store import KeyRow
+from vedette.errors import StoreCorrupt, UsageError
+from vedette.runtime.commands.executor import carry_out
+from vedette.web.commands.ads_commands import (
+    DropAdvertiser,
+    DropCampaign,
+    JudgeAd,
+    KeepAd,
+    KeepAdvertiser,
+    KeepCampaign,
+    MarketOrder,
+    PauseCampaign,
+    market_order_as_json,
+    market_order_of_json,
+)
+from vedette.web.commands.ads_text import ad_of, advertiser_of, campaign_of, landing_refusal
+from vedette.web.commands.commands import Undo
+
+AD = ad_of("spring", "Shoes", "Red ones", "https://shop.example.org/", "0.40", [("broad", "Red Shoes")], ["free"])
+ANN = KeepAdvertiser(advertiser_of("ann"))
+SPRING = KeepCampaign(campaign_of("spring", "ann", "5"))
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    """An empty one, held."""
+    with opened(tmp_path / "data") as state:
+        yield state
+
+
+def ordered(state: State, *orders: MarketOrder | Undo) -> int:
+    """The number of the last action."""
+    return [carry_out(order, state, NOW_S, "a test").action for order in orders][-1]
+
+
+def market(state: State) -> tuple[list[AdvertiserRow], list[CampaignRow], list[AdRow]]:
+    """All of it."""
+    book = MarketBook(state.db)
+    return book.advertisers(), book.campaigns(), book.ads()
+
+
+def test_an_ad_goes_from_submitted_to_approved_to_revoked(state: State) -> None:
+    """Each step is undone by its number; an edit waits to be approved again, and undone it is what was approved."""
+    ordered(state, ANN, SPRING, KeepAd(AD))
+    ordered(state, JudgeAd(1, "approved"))
+    approved = market(state)[2]
+    assert [ad.standing for ad in approved] == ["approved"]
+    edit = ordered(state, KeepAd(approved[0]._replace(title="Other shoes")))
+    assert [(ad.title, ad.standing) for ad in market(state)[2]] == [("Other shoes", "submitted")]
+    ordered(state, Undo(edit))
+    assert market(state)[2] == approved
+    revoked = ordered(state, JudgeAd(1, "revoked"))
+    ordered(state, Undo(revoked))
+    assert market(state)[2] == approved
+
+
+def test_what_cannot_be_is_refused_in_words(state: State) -> None:
+    """Nothing has changed then."""
+    with pytest.raises(UsageError, match="no advertiser"):
+        ordered(state, SPRING)
+    ordered(state, ANN, SPRING, KeepAd(AD))
+    before = market(state)
+    for order, why in (
+        (DropAdvertiser("ann"), "has campaigns"),
+        (DropCampaign("spring"), "has ads"),
+        (DropCampaign("sprin"), 'did you mean "spring"'),
+        (JudgeAd(1, "submitted"), "is submitted already"),
+        (JudgeAd(9, "approved"), "no ad 9"),
+        (PauseCampaign("spring", paused=False), "is not paused"),
+        (KeepAdvertiser(advertiser_of("bob", "nokey")), "no key"),
+        (KeepAd(AD._replace(campaign="autumn")), "no campaign"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            ordered(state, order)
+    assert market(state) == before
+
+
+def test_an_advertisers_key_is_known_by_its_digest(state: State) -> None:
+    """So another key that is given the same name later is not his."""
+    state.book.keep_reader_key(KeyRow("annkey", "ab" * 32, {"scopes": ["search"], "rate": None, "sites": []}, NOW_S))
+    ordered(state, KeepAdvertiser(advertiser_of("ann", "annkey")))
+    assert market(state)[0][0][:3] == ("ann", "annkey", "ab" * 32)
+
+
+_ORDERS: st.SearchStrategy[MarketOrder] = st.one_of(
+    st.sampled_from(["ann", "bob"]).map(lambda name: KeepAdvertiser(advertiser_of(name))),
+    st.sampled_from(["ann", "bob"]).map(DropAdvertiser),
+    st.builds(
+        lambda name, payer, budget: KeepCampaign(campaign_of(name, payer, str(budget))),
+        *(st.sampled_from(["spring", "fall"]), st.sampled_from(["ann", "bob"]), st.integers(1, 9)),
+    ),
+    st.sampled_from(["spring", "fall"]).map(DropCampaign),
+    st.builds(PauseCampaign, st.sampled_from(["spring", "fall"]), st.booleans()),
+    st.builds(lambda number, name: KeepAd(AD._replace(id=number, campaign=name)), st.integers(0, 3), st.just("spring")),
+    st.builds(JudgeAd, st.integers(1, 3), st.sampled_from(["submitted", "approved", "revoked"])),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@given(orders=st.lists(_ORDERS, max_size=8), last=_ORDERS)
+def test_whatever_was_done_is_undone(
+    tmp_path_factory: pytest.TempPathFactory, orders: list[MarketOrder], last: MarketOrder
+) -> None:
+    """The market is what it was before; but a new ad stays, revoked, since its number is never given again."""
+    with opened(tmp_path_factory.mktemp("market") / "data") as state:
+        for order in (ANN, SPRING, *orders):
+            try:
+                ordered(state, order)
+            except UsageError:
+                continue
+        before = market(state)
+        try:
+            done = ordered(state, last)
+        except UsageError:
+            assert market(state) == before
+            return
+        ordered(state, Undo(done))
+        advertisers, campaigns, ads = market(state)
+        assert (advertisers, campaigns, ads[: len(before[2])]) == before
+        assert all(ad.standing == "revoked" for ad in ads[len(before[2]) :])
+
+
+@given(order=_ORDERS)
+def test_orders_are_kept_as_json(order: MarketOrder) -> None:
+    """And come back as they were."""
+    assert market_order_of_json(market_order_as_json(order)) == order
+
+
+def test_damage_is_told() -> None:
+    """A kept order that makes no sense."""
+    with pytest.raises(StoreCorrupt):
+        market_order_of_json({"order": "judge_ad", "nobody": 1})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/",
+        "http://0x7f.1/",
+        "http://2130706433/",
+        "http://[::1]/",
+        "http://[::ffff:10.0.0.1]/",
+        "http://10.1.2.3:8080/",
+        "http://169.254.169.254/latest/meta-data",
+        "http://localhost/",
+        "http://intranet/",
+        "http://printer.local./",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "ftp://example.org/",
+        "https://user:word@example.org/",
+        "https://",
+        "",
+        "x" * 3000,
+    ],
+)
+def test_an_ad_leads_to_public_pages_only(url: str) -> None:
+    """However an address is spelt."""
+    with pytest.raises(UsageError):
+        ad_of("spring", "Shoes", "Red ones", url, "0.40", [("broad", "shoes")])
+
+
+@given(url=st.text(max_size=80))
+def test_any_text_is_judged(url: str) -> None:
+    """Never with another error than one in words."""
+    try:
+        ad = ad_of("spring", "Shoes", "Red ones", url, "0.40", [("broad", "shoes")])
+    except UsageError:
+        return
+    assert not landing_refusal(ad.url)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"title": "<script>alert(1)</script>"}, "plain text"),
+        ({"text": "see\u202emoc.elpmaxe"}, "cannot be seen"),
+        ({"title": "x" * 81}, "1 to 80"),
+        ({"text": " "}, "1 to 200"),
+        ({"bid": "0"}, "a bid is an amount"),
+        ({"bid": "0.001"}, "a bid is an amount"),
+        ({"bid": "1e9"}, "a bid is an amount"),
+        ({"targets": []}, "name a phrase"),
+        ({"targets": [("broad", "!!")]}, "at least one word"),
+        ({"targets": [("broad", f"w{n}") for n in range(101)]}, "100 phrases"),
+        ({"campaign": "a b"}, "have names"),
+    ],
+)
+def test_an_ad_is_read_strictly(change: dict[str, object], why: str) -> None:
+    """Each refusal says what is right."""
+    given_: dict[str, object] = {
+        "campaign": "spring",
+        "title": "Shoes",
+        "text": "Red ones",
+        "url": "https://shop.example.org/",
+        "bid": "0.40",
+        "targets": [("broad", "shoes")],
+    }
+    with pytest.raises(UsageError, match=why):
+        ad_of(**{**given_, **change})  # type: ignore[arg-type]  # whatever was typed
+
+
+def test_days_of_a_campaign() -> None:
+    """Both its days belong to it; a wrong one is told."""
+    with pytest.raises(UsageError, match="cannot end"):
+        campaign_of("spring", "ann", "5", "2026-03-02", "2026-03-01")
+    with pytest.raises(UsageError, match="no day"):
+        campaign_of("spring", "ann", "5", "tomorrow")

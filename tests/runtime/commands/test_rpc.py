@@ -1,0 +1,473 @@
+"""What a keeper does when somebody calls: sites change at once, wishes come first, and no question can break it."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vedette.adapters.clock import real_clock
+from vedette.adapters.crawl_store.data_folder import State, hold, open_state
+from vedette.adapters.crawl_store.reader import open_view
+from vedette.config import Config, override
+from vedette.engine.coordinator.coordinator import Keeper
+from vedette.engine.coordinator.duplicates import Copies
+from vedette.engine.messages import Errand, Fetched, HostNews, Report
+from vedette.engine.ports import Fate, Gained
+from vedette.engine.scheduling.polling import Looked
+from vedette.errors import SiteError
+from vedette.model import Refusal, Site
+from vedette.runtime.commands.executor import carry_out
+from vedette.runtime.commands.offline import written
+from vedette.runtime.commands.rpc import Call, Desk
+from vedette.runtime.commands.setting_commands import with_chosen
+from vedette.runtime.explain.url import explained
+from vedette.runtime.processes.settings import LiveSettings, rules_for, schedule_for
+from vedette.web.commands.alert_text import watch_of
+from vedette.web.commands.commands import (
+    AddRules,
+    AddSite,
+    AddWatch,
+    ImportSites,
+    Order,
+    PauseSite,
+    RemoveSite,
+    Rule,
+    SetMachine,
+    SetSite,
+    Undo,
+)
+
+HOME = "http://127.0.0.1/"
+HOST = "127.0.0.1"
+
+
+class Bench:
+    """A keeper over a real folder, with this test as its only worker."""
+
+    def __init__(self, folder: Path) -> None:
+        self.settings = LiveSettings(Config(), real_clock(), folder, "vedette", allow_private=True, forever=True)
+        self._lock = hold(folder)
+        self.state = open_state(folder, "here", 0.0)
+        rules = rules_for(self.settings, self.state.book.sites())
+        copies = Copies(self.state.bands, self.state.book, self.state.urls)
+        self.keeper = Keeper(rules, self.state.urls, self.state.book, schedule_for(self.settings), copies, workers=1)
+        self.desk = Desk(self.settings, self.state, self.keeper)
+        self.now_s = time.time()
+        self._serial = 0
+
+    def close(self) -> None:
+        """As a keeper ends in peace."""
+        self.state.close(clean=True)
+        self._lock.close()
+
+    def order(self, order: Order) -> dict[str, object]:
+        """The operator changes something."""
+        return self.desk.answer(Call("order", {"order": order, "who": "a test"}), self.now_s)
+
+    def fetch(self, *urls: str) -> dict[str, object]:
+        """Somebody wants these pages now."""
+        return self.desk.answer(Call("fetch", {"urls": list(urls)}), self.now_s)
+
+    def asked(self, rounds: int = 6) -> list[Errand]:
+        """What the worker is given, minute after minute; names and robots.txt files are answered on the way."""
+        errands: list[Errand] = []
+        for _ in range(rounds):
+            self.now_s += 60.0
+            orders, lookups = self.keeper.hand_out(self.now_s, self.now_s + 300.0, {0: 100})
+            for name in lookups:
+                self.keeper.named(name, (name,), None, self.now_s)
+            given = sorted((each for order in orders for each in order.orders.errands), key=lambda each: -each.worth)
+            for errand in [each for each in given if each.robots_of is not None]:
+                self.answer(errand, status=404)
+            errands += [each for each in given if each.robots_of is None]
+        return errands
+
+    def answer(self, errand: Errand, status: int = 200, links: tuple[str, ...] = ()) -> None:
+        """The host has answered the worker, which reports it."""
+        self._serial += 1
+        result = Fetched(errand, status, self.now_s, self.now_s, (), kind="page", title="T", links=links, digest="d")
+        news = HostNews(errand.host, self.now_s + 1.0, 0, "")
+        self.keeper.taken_in(0, Report(self._serial, (result,), (), (news,)))
+
+    def give_back(self, errands: list[Errand]) -> None:
+        """The worker returns what has not left."""
+        self._serial += 1
+        self.keeper.taken_in(0, Report(self._serial, (), tuple(errands)))
+
+    def crawled(self, *links: str) -> None:
+        """The home page is fetched and has these links."""
+        self.order(AddSite(Site(HOME)))
+        (home,) = self.asked()
+        self.answer(home, links=links)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """A new folder."""
+    made = Bench(tmp_path / "data")
+    yield made
+    made.close()
+
+
+def paths(errands: list[Errand]) -> list[str]:
+    """What was asked for, below the home page."""
+    return [errand.url.removeprefix(HOME) for errand in errands]
+
+
+def pages(*names: str) -> tuple[str, ...]:
+    """URLs below the home page."""
+    return tuple(HOME + name for name in names)
+
+
+def test_an_added_site_is_asked_at_once(bench: Bench) -> None:
+    """Without a restart, the start URL of a new site is given to a worker."""
+    assert bench.asked() == []
+    bench.order(AddSite(Site(HOME)))
+    assert [errand.url for errand in bench.asked()] == [HOME]
+    assert bench.desk.sites_changed
+
+
+def test_a_site_is_added_once(bench: Bench) -> None:
+    """A second addition is an error in words, and the first one's settings stay."""
+    bench.order(AddSite(Site(HOME, delay_s=7.0)))
+    reply = bench.order(AddSite(Site(HOME)))
+    assert "sites set" in str(reply["error"])
+    assert [row.site.delay_s for row in bench.state.book.sites()] == [7.0]
+
+
+def test_a_paused_site_is_asked_for_nothing_and_resumes_at_once(bench: Bench) -> None:
+    """What is with the worker is called back, nothing more is given out, and after the resume it goes on."""
+    bench.crawled(*pages("a", "b"))
+    out = bench.asked(1)
+    assert sorted(paths(out)) == ["a", "b"]
+    bench.order(PauseSite(HOME, paused=True))
+    assert bench.desk.recalled == (HOST,)
+    bench.give_back(out)
+    assert bench.asked() == []
+    bench.order(PauseSite(HOME, paused=False))
+    assert sorted(paths(bench.asked(2))) == ["a", "b"]
+
+
+def test_a_wish_comes_before_everything_else_of_its_host(bench: Bench) -> None:
+    """Among many known URLs the wished one leaves first, also when it was fetched already or never heard of."""
+    bench.crawled(*pages(*(f"p{number}" for number in range(40))))
+    fetched = bench.asked(1)
+    for errand in fetched:
+        bench.answer(errand)
+    (again,) = paths(fetched[:1])
+    bench.fetch(*pages(again, "unheard"))
+    assert paths(bench.asked(1))[:2] == [again, "unheard"]
+
+
+def test_a_wish_survives_the_worker(bench: Bench) -> None:
+    """The worker dies with the wished URL in hand: the next one is given it first again, before its equals."""
+    bench.crawled()
+    bench.keeper.found(pages(*(f"p{number}" for number in range(300))), 0, bench.now_s, front=0)
+    bench.fetch(HOME + "p299")
+    assert paths(bench.asked(1))[0] == "p299"
+    bench.keeper.lost(0, bench.now_s)
+    assert paths(bench.asked(2))[0] == "p299"
+
+
+def test_a_wish_ends_with_its_answer(bench: Bench) -> None:
+    """Whoever waits is told first that it waits, then what came."""
+    bench.crawled()
+    bench.fetch(HOME + "a")
+    ids = [int(bench.state.urls.find([HOME + "a"])[0])]
+    before = bench.desk.answer(Call("fetched", {"ids": ids}), bench.now_s)["urls"]
+    (errand,) = bench.asked(1)
+    bench.answer(errand)
+    after = bench.desk.answer(Call("fetched", {"ids": ids}), bench.now_s)["urls"]
+    assert isinstance(before, list)
+    assert isinstance(after, list)
+    assert (before[0]["wished"], before[0]["standing"]) == (True, "waiting")
+    assert (after[0]["wished"], after[0]["standing"], after[0]["status"]) == (False, "fetched", 200)
+
+
+def test_only_what_is_wished_for_is_fetched_where_that_is_the_rule(bench: Bench) -> None:
+    """A tree that was started for one page leaves all others waiting, and fails none of them."""
+    bench.crawled(*pages("a", "b", "c"))
+    bench.keeper.ruled(replace(bench.keeper.rules, only_wished=True), (), bench.now_s)
+    bench.fetch(HOME + "b")
+    assert paths(bench.asked()) == ["b"]
+    assert bench.state.urls.counts().waiting == len(pages("a", "c"))
+
+
+def test_wishes_outside_of_every_site_are_refused_whole(bench: Bench) -> None:
+    """One URL that no site takes: the line says how to add one, and the others are not fetched either."""
+    bench.crawled()
+    reply = bench.fetch(HOME + "a", "http://127.0.0.9/x")
+    assert "vedette sites add http://127.0.0.9/" in str(reply["error"])
+    assert bench.asked() == []
+
+
+def test_a_wish_for_a_paused_site_says_so(bench: Bench) -> None:
+    """Nothing of a paused site is fetched, not even on request; the line says how to resume it."""
+    bench.crawled()
+    bench.order(PauseSite(HOME, paused=True))
+    assert f"vedette sites resume {HOME}" in str(bench.fetch(HOME + "a")["error"])
+
+
+def test_urls_of_a_removed_site_wait_again_when_it_comes_back(bench: Bench) -> None:
+    """They are refused while no site takes them, and not lost."""
+    bench.crawled(*pages("a", "b"))
+    bench.order(RemoveSite(HOME))
+    assert bench.asked() == []
+    assert bench.state.urls.counts().refused == len(pages("a", "b"))
+    bench.order(AddSite(Site(HOME)))
+    assert sorted(paths(bench.asked(2))) == ["a", "b"]
+
+
+def test_removal_keeps_pages_unless_they_are_to_go(bench: Bench) -> None:
+    """Pages survive a plain removal; with their pages, only those go that no other site takes."""
+    bench.crawled(*pages("docs/a", "b"))
+    for errand in bench.asked(2):
+        bench.answer(errand)
+    bench.order(AddSite(Site(HOME + "docs/", scope="prefix")))
+    bench.order(RemoveSite(HOME))
+    assert len(list(bench.state.book.pages())) == 3
+    bench.order(AddSite(Site(HOME)))
+    bench.order(RemoveSite(HOME, with_pages=True))
+    assert [url for url, _ in bench.state.book.pages()] == [HOME + "docs/a"]
+
+
+def test_a_change_of_scope_holds_at_once(bench: Bench) -> None:
+    """What a new exclude takes out is called back from the worker and not asked for any more."""
+    bench.crawled(*pages("a.zip", "b"))
+    out = bench.asked(1)
+    bench.order(SetSite(HOME, {"exclude": ("*.zip$",)}, "exclude=*.zip$"))
+    assert bench.desk.recalled == (HOST,)
+    bench.give_back(out)
+    assert paths(bench.asked()) == ["b"]
+
+
+def refuse(bench: Bench, errand: Errand, why: str) -> int:
+    """A URL is taken out of the queue by a judgement; its id."""
+    bench.give_back([errand])
+    (host,) = bench.state.urls.host_ids([HOST])
+    leased = bench.state.urls.lease([host] * 10, 0, bench.now_s + 300.0)
+    bench.state.urls.acknowledge([errand.id], Fate.REFUSED, 0)
+    bench.state.urls.put_back([one.id for one in leased if one.id != errand.id], 0)
+    bench.state.book.note(errand.id, why, bench.now_s)
+    return errand.id
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("trap", f"{Refusal.TRAP}: 30 fetches brought nothing"),
+        ("copy", f"{Refusal.COPY}: sid= is dropped"),
+    ],
+)
+def test_what_an_operator_overrules_waits_again_at_once(bench: Bench, name: str, why: str) -> None:
+    """Only from the order on that overrules just this judgement; it is noted and held back no more."""
+    bench.crawled(*pages("a"))
+    (errand,) = bench.asked(1)
+    id_ = refuse(bench, errand, why)
+    bench.state.book.hold([(id_, bench.state.urls.host_ids([HOST])[0], f"{HOST} /*")])
+    bench.order(SetSite(HOME, {"overrule": ("spam",)}, "overrule=spam"))
+    assert bench.asked() == []
+    reply = bench.order(SetSite(HOME, {"overrule": ("spam", name)}, f"overrule=spam,{name}"))
+    assert "1 URL waits again" in str(reply["done"])
+    assert bench.state.book.note_of(id_) is None
+    assert bench.state.book.held() == []
+    assert paths(bench.asked()) == ["a"]
+
+
+def test_overruling_for_one_site_wakes_nothing_of_another(bench: Bench) -> None:
+    """What is held back belongs to the site that takes it first."""
+    bench.crawled(*pages("a"))
+    (errand,) = bench.asked(1)
+    refuse(bench, errand, f"{Refusal.TRAP}: for a reason")
+    bench.order(AddSite(Site(HOME + "docs/", scope="prefix", overrule=("trap",))))
+    assert "a" not in paths(bench.asked())
+
+
+@pytest.mark.parametrize("call", [Call("frob"), Call("explain", {"url": "http://nowhere.test/"})])  # type: ignore[arg-type]  # a caller of another version
+def test_no_question_ends_the_keeper(bench: Bench, call: Call) -> None:
+    """A verb from another version, or a host that nobody knows, is answered like any other."""
+    assert bench.desk.answer(call, bench.now_s)
+
+
+@pytest.mark.parametrize(
+    "order", [PauseSite("http://x/", paused=True), RemoveSite("http://x/"), SetSite("http://x/", {}, "")]
+)
+def test_orders_for_unknown_sites_change_nothing(bench: Bench, order: Order) -> None:
+    """A site that is spelt like no other: the error says where the list is."""
+    bench.order(AddSite(Site(HOME)))
+    before = bench.state.book.sites()
+    assert "sites list" in str(bench.order(order)["error"])
+    assert bench.state.book.sites() == before
+
+
+def actions(state: State) -> list[str]:
+    """What the folder's log of actions says."""
+    return [what for (what,) in state.db.execute("SELECT what FROM action ORDER BY id")]
+
+
+def test_every_action_is_logged_and_a_confirmation_word_for_word(bench: Bench) -> None:
+    """Who ignores a robots.txt has confirmed the site as his own, and the folder remembers that he did."""
+    bench.order(AddSite(Site(HOME, ignore_robots=True)))
+    bench.order(PauseSite(HOME, paused=True))
+    bench.order(ImportSites(((Site(HOME), False),)))
+    logged = actions(bench.state)
+    assert all(word in line for line, word in zip(logged, ("added", "paused", "imported"), strict=True))
+    assert "confirmed as the operator's own" in logged[0]
+    assert "confirmed" not in logged[2]
+
+
+def test_a_killed_folder_stays_cautious_after_its_sites_were_changed(tmp_path: Path) -> None:
+    """A change without a running tree must not make a crash look like a clean end."""
+    folder = tmp_path / "data"
+    with hold(tmp_path / "data"):
+        open_state(folder, "killed", 0.0).db.close()
+    for _ in range(2):
+        with written(folder, 0.0) as state:
+            assert not state.clean
+            carry_out(ImportSites(((Site(HOME), False),)), state, 0.0, "a test")
+
+
+def test_nothing_of_a_blocked_domain_is_asked_for_until_the_block_is_taken_back(bench: Bench) -> None:
+    """What waits there is refused with that reason, a wish too; afterwards it waits again."""
+    bench.crawled(*pages("a", "b"))
+    block = bench.order(AddRules((Rule("block", "", HOST),)))
+    assert bench.asked() == []
+    assert "blocked" in str(bench.fetch(f"{HOME}c")["error"])
+    bench.order(Undo(int(str(block["action"]))))
+    assert {errand.url for errand in bench.asked()} == set(pages("a", "b"))
+
+
+def test_a_host_that_was_asked_for_a_preview_rests_before_it_is_asked_again(bench: Bench) -> None:
+    """Whoever looked at its robots.txt first, the crawler does not come right after."""
+    asked_s = bench.now_s + 3600.0
+    bench.order(AddSite(Site("http://127.0.0.9/"), asked_s=asked_s))
+    assert bench.asked(30) == []
+    assert bench.now_s < asked_s
+    bench.now_s = asked_s
+    assert [errand.url for errand in bench.asked()] == ["http://127.0.0.9/"]
+
+
+def all_or_nothing(folder: Path, orders: tuple[Order, ...]) -> None:
+    """Orders that are kept together."""
+    with written(folder, 0.0) as state:
+        for order in orders:
+            carry_out(order, state, 0.0, "a test")
+
+
+def test_an_order_that_fails_leaves_no_trace(tmp_path: Path) -> None:
+    """Nothing is written when one of several orders was refused, and the next start has no reason for caution."""
+    folder = tmp_path / "data"
+    with written(folder, 0.0) as state:
+        carry_out(AddSite(Site(HOME)), state, 0.0, "a test")
+    orders = (SetSite(HOME, {"delay_s": 9.0}, "delay=9s"), AddSite(Site(HOME)))
+    with pytest.raises(SiteError):
+        all_or_nothing(folder, orders)
+    with written(folder, 0.0) as state:
+        assert state.clean
+    with open_view(folder) as view:
+        assert [row.site.delay_s for row in view.book.sites()] == [None]
+
+
+def test_a_view_counts_what_the_writer_has_committed(bench: Bench) -> None:
+    """Beside a running keeper, a reader sees pages, sites and what waits, as of the last commit."""
+    bench.crawled(*pages("a", "b"))
+    (one, *_) = bench.asked(1)
+    bench.answer(one)
+    bench.state.commit()
+    with open_view(bench.settings.folder) as view:
+        counts = view.site_counts(view.book.sites())
+        row = view.url(one.url)
+        assert row is not None
+        assert view.fate(row.id) is Fate.FETCHED
+        assert (view.known(), view.pages(), view.waiting(), view.leased()) == (3, 2, 0, 1)
+    assert [(count.known, count.pages) for count in counts] == [(3, 2)]
+
+
+def test_hosts_with_something_to_do_are_listed(bench: Bench) -> None:
+    """Those in trouble come first, then the longest queues; who has nothing to do is not there, nor who is too many."""
+    starts = [f"http://127.0.0.{number}/" for number in range(2, 6)]
+    for start in starts:
+        bench.order(AddSite(Site(start)))
+    for count, start in enumerate(starts, 1):
+        bench.keeper.found([f"{start}{number}" for number in range(count)], 1, bench.now_s)
+    bench.keeper.recall_host("127.0.0.3", bench.now_s + 3600.0, 4, "status 503")
+    bench.keeper.recall_host("127.0.0.99", bench.now_s, 0, "")
+    reply: Any = bench.desk.answer(Call("hosts", {"most": 3}), bench.now_s)
+    assert [row["name"] for row in reply["hosts"]] == ["127.0.0.3", "127.0.0.5", "127.0.0.4"]
+    assert reply["total"] == len(starts)
+    first = reply["hosts"][0]
+    assert (first["waiting"], first["why"], first["trouble"], first["out"]) == (3, "status 503", "status 503", 0)
+    assert first["ready_s"] == bench.now_s + 3600.0
+
+
+def test_budget_and_refresh_policy_change_without_a_restart(bench: Bench) -> None:
+    """They hold at once and are logged; what holds from the next start on, or makes no sense, is refused in words."""
+    before = (bench.keeper.rules.budget_per_s, bench.keeper.refreshing.policy)
+    bench.order(SetMachine({"crawl.budget": "2/s", "refresh.policy": "nutch"}))
+    assert (bench.keeper.rules.budget_per_s, bench.keeper.refreshing.policy) == (2.0, "nutch")
+    for settings, why in (({"store.data": "x"}, "next start"), ({"refresh.policy": "none"}, "expected-gain")):
+        refused = bench.desk.answer(Call("order", {"order": SetMachine(settings), "who": "a test"}), bench.now_s)
+        assert why in str(refused["error"])
+    assert (bench.keeper.rules.budget_per_s, bench.keeper.refreshing.policy) == (2.0, "nutch")
+    (action,) = bench.state.book.actions(1)
+    assert action.action.what == "set crawl.budget to 2/s and refresh.policy to nutch"
+    bench.order(Undo(action.id))
+    assert (bench.keeper.rules.budget_per_s, bench.keeper.refreshing.policy) == before
+
+
+def test_what_was_chosen_holds_in_the_next_run_before_what_is_configured(bench: Bench) -> None:
+    """The rules of a start are those that were chosen; what was taken back, and what nobody can read, is the file's."""
+    bench.order(SetMachine({"refresh.policy": "nutch", "crawl.budget": "3/s"}))
+    bench.order(SetMachine({"crawl.budget": None}))
+    configured = override(Config(), {"refresh.policy": "uniform", "crawl.budget": "7/s"})
+    held = with_chosen(configured, bench.state.book)
+    assert (held.refresh.policy, held.crawl.budget.requests) == ("nutch", 7)
+    for damage in ("[", '{"refresh.policy": "of tomorrow"}', '["refresh.policy"]', '{"refresh.policy": 3}'):
+        bench.state.book.set_life("settings chosen", damage)
+        assert with_chosen(configured, bench.state.book) == configured
+
+
+def test_a_page_is_explained_with_rate_worth_price_and_gain(bench: Bench) -> None:
+    """What the policy says of a page that was fetched twice, and what its last fetch brought; of a source nothing."""
+    bench.crawled(*pages("a"))
+    for _ in range(2):
+        bench.fetch(HOME + "a")
+        for errand in bench.asked():
+            bench.answer(errand)
+        bench.keeper.renewed(bench.now_s)
+    page = dict(bench.state.book.pages())[HOME + "a"]
+    bench.keeper.gained([Gained(page.id, page.fetched_s, 0.5, 3.0)], bench.now_s)
+    bench.state.commit()
+    told, source = (
+        explained(url, bench.settings.folder, schedule_for(bench.settings), lambda _: None, bench.now_s)
+        for url in (HOME + "a", HOME)
+    )
+    refresh = told["refresh"]
+    assert (refresh["refetched"], refresh["gain"], refresh["views"]) == (True, 0.5, 3.0)
+    assert refresh["rate_low_d"] <= refresh["rate_d"] <= refresh["rate_high_d"]
+    assert refresh["price"] == bench.keeper.refreshing.price
+    assert refresh["worth"] >= 0
+    assert told["page"]["rule"].startswith("expected-gain")
+    assert source["refresh"] is None
+    assert source["page"]["rule"].startswith("its time has come")
+
+
+def test_a_source_is_explained_as_the_keeper_sees_it_now(bench: Bench) -> None:
+    """With looks that were not written down yet, and with what a watch that was just made does to it."""
+    bench.crawled(*pages("a"))
+    bench.order(AddWatch(watch_of("w", HOST, "", "", "")))
+    home = dict(bench.state.book.pages())[HOME]
+    for hour in (1, 2):
+        look = Looked(home.id, home.host, ok=True, is_list=True, again=True, links=[90 + hour], new=1)
+        bench.keeper.refreshing.looking.came([look], home.fetched_s + 100.0 * hour)
+    bench.now_s += 300.0
+    bench.state.commit()
+    told, kept = (
+        explained(HOME, bench.settings.folder, schedule_for(bench.settings), ask, bench.now_s)["look"]
+        for ask in (lambda call: bench.desk.answer(call, bench.now_s), lambda _: None)
+    )
+    assert (told["looks"], told["found"], told["watched"]) == (2, 2, 1.0)
+    assert kept["looks"] < 2

@@ -1,0 +1,159 @@
+"""What fetches bring is measured as they are indexed: over a real state, archive and index."""
+
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.data_folders import NOW_S
+from tests.runtime.indexing.test_index_builder import SITE, Web, page
+
+from vedette.adapters.clock import start_clock
+from vedette.adapters.crawl_store.store import SiteRow
+from vedette.adapters.event_store.writer import RecordBook
+from vedette.adapters.index_store.gain_store import Gain, gains_since
+from vedette.adapters.index_store.generations import Generations
+from vedette.runtime.indexing.indexer import rebuild
+from vedette.runtime.indexing.needs_file import read_needs
+from vedette.runtime.indexing.term_curves import CurveFile, keep_curves, learned, write_curves
+from vedette.runtime.processes.gain_reader import summed
+from vedette.text import number_of
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Web:
+    """Three pages, and people who ask for zeppelins, four times as often as for submarines."""
+    web = Web(tmp_path / "data")
+    with web.state() as state:
+        state.book.keep_site(SiteRow(SITE, paused=False, added_s=NOW_S))
+    with closing(RecordBook(web.folder)) as record:
+        record.import_queries([("zeppelin flights", NOW_S, 4000), ("submarine", NOW_S, 1000)])
+    web.all_answer(
+        {
+            "a": page("First", "zeppelin"),
+            "b": page("Second", "sailing zeppelin boats, and another zeppelin"),
+            "c": page("Third", "gardens"),
+        }
+    )
+    web.index()
+    return web
+
+
+def brought(web: Web, seq: int = 0) -> list[Gain]:
+    """What the indexer tells of all that is new."""
+    web.index()
+    return gains_since(Generations(web.folder).folder, seq, 100)
+
+
+def ids(web: Web) -> dict[str, int]:
+    """Pages by their paths."""
+    shelf = web.index()
+    stored = ((id_, shelf.table.stored(id_)) for id_ in shelf.table.indexed.tolist())
+    return {one.url.removeprefix(SITE.start): id_ for id_, one in stored if one is not None}
+
+
+def test_what_people_ask_for_is_watched(web: Web) -> None:
+    """Words of queries by how many searches had them; and what pages are called, a little."""
+    generation = Generations(web.folder).current()
+    assert generation is not None
+    curves = CurveFile(generation).curves()
+    assert curves is not None
+    watched = curves.watched
+    share = dict(zip(watched.numbers.tolist(), watched.frequency.tolist(), strict=True))
+    assert (
+        share[number_of("zeppelin")] == share[number_of("flights")] == pytest.approx(4 * share[number_of("submarine")])
+    )
+    assert 0 < share[number_of("first")] < share[number_of("submarine")] / 10
+    assert learned(web.folder, NOW_S).searches(NOW_S) == 5000
+
+
+def test_a_changed_page_has_a_gain_and_one_that_is_the_same_has_none(web: Web) -> None:
+    """By how much people ask for what has changed; with the moment of the fetch, and how often the page is shown."""
+    web.answers("c", page("Third", "gardens for a zeppelin"))
+    (gain,) = brought(web)
+    assert (gain.page, gain.fetched_s, gain.what) == (ids(web)["c"], web.now_s, "again")
+    assert gain.gain > 0
+    assert gain.views is not None
+    assert gain.views > 0
+    web.answers("a", page("First", "zeppelin"))
+    assert brought(web, gain.seq) == []
+    web.answers("b", page("Second", "sailing zeppelin boats, and another zeppelin, and hedgehogs"))
+    (little,) = brought(web, gain.seq)
+    assert abs(little.gain) < gain.gain / 100
+
+
+def test_first_and_last_fetches_are_told_too(web: Web) -> None:
+    """A page that comes brings what it is found for; one that goes away is shown no more, and others move up."""
+    web.answers("new", page("Zeppelin", "zeppelin zeppelin zeppelin"))
+    (first,) = brought(web)
+    assert (first.what, first.gain > 0) == ("first", True)
+    new = ids(web)["new"]
+    web.answers("new", "gone", 404)
+    (gone,) = brought(web, first.seq)
+    assert (gone.page, gone.what, gone.views) == (new, "gone", 0.0)
+    assert gone.gain > 0
+
+
+def test_a_name_counts_for_the_page_whose_fetch_gave_it(web: Web) -> None:
+    """What others call a page changes where it stands: the gain is theirs, the views are its own."""
+    web.answers("a", page("First", "zeppelin", links='<a href="/c">submarine</a>'))
+    found = brought(web)
+    by_name = ids(web)
+    (named,) = [gain for gain in found if gain.what == "names" and gain.page == by_name["a"]]
+    assert (named.fetched_s, named.views) == (web.now_s, None)
+    (seen,) = [gain for gain in found if gain.page == by_name["c"]]
+    assert (seen.gain, seen.by_links) == (0.0, 0.0)
+    # It was not fetched: nothing must be learned of what its own fetches bring.
+    (told,) = summed([seen])
+    assert (told.page, told.gain) == (by_name["c"], None)
+    assert named.gain > 0
+    assert seen.views is not None
+    assert seen.views > 0
+
+
+def test_what_was_not_fetched_anew_brings_nothing(web: Web) -> None:
+    """A generation that is built anew tells nothing of old pages, and its curves serve at once."""
+    rebuild(web.folder, start_clock(web.now_s, 1.0), lambda _done, _pages: None)
+    assert brought(web) == []
+    web.answers("c", page("Third", "gardens for a zeppelin"))
+    assert [gain.what for gain in brought(web)] == ["again"]
+
+
+def test_without_searches_pages_are_expected_to_be_asked_for_by_name(web: Web) -> None:
+    """Something is measured before anybody has searched; damaged curves are no curves."""
+    with closing(RecordBook(web.folder)) as record:
+        record.drop_imported()
+    generation = Generations(web.folder).current()
+    assert generation is not None
+    write_curves(web.folder, generation, web.now_s)
+    web.answers("c", page("Second", "gardens"))
+    (gain,) = brought(web)
+    assert gain.gain > 0
+    (generation / "curves").write_bytes(b"PK nothing")
+    assert CurveFile(generation).curves() is None
+
+
+def test_words_that_changes_improve_are_remembered_and_the_rest_is_measured_no_more(web: Web) -> None:
+    """What changes brought to words is kept beside the curves; of words that are not needy a change brings nothing."""
+    generation = Generations(web.folder).current()
+    assert generation is not None
+    before = brought(web)
+    web.answers("c", page("Third", "gardens for a zeppelin and a submarine"))
+    changed = brought(web, before[-1].seq if before else 0)
+    whole = sum(row.gain for row in changed if row.what == "again")
+    needs = read_needs(generation)
+    gained = dict(zip(needs.numbers.tolist(), needs.gained.tolist(), strict=True))
+    assert gained[number_of("zeppelin")] > 0 < gained[number_of("submarine")]
+    assert set(needs.changes.tolist()) == {1.0}
+    curves = CurveFile(generation).curves()
+    assert curves is not None
+    needy = np.flatnonzero(curves.watched.numbers != number_of("zeppelin"))
+    keep_curves(generation, curves, 3, 0.0, needy)
+    web.answers("c", page("Third", "gardens"))
+    brought(web)
+    web.answers("c", page("Third", "gardens for a zeppelin and a submarine"))
+    part = brought(web, changed[-1].seq)
+    assert 0 < part[-1].gain < whole
+    web.answers("d", page("Fourth", "another zeppelin"))
+    (first,) = [row for row in brought(web, part[-1].seq) if row.what == "first"]
+    assert first.gain > 0, "first fetches are measured by all words"

@@ -1,0 +1,422 @@
+"""From the state to the index: what was fetched is found, what went away is not, and nothing is lost on the way.
+
+Pages are read on the way that a fetched answer takes; the archive, the state and the index are the real ones.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.data_folders import NOW_S, opened
+from tests.tree_runs import patiently
+
+from vedette.adapters.archive.replay import Old
+from vedette.adapters.clock import start_clock
+from vedette.adapters.crawl_store.data_folder import State
+from vedette.adapters.crawl_store.store import SiteRow, StateBook
+from vedette.adapters.index_store.generations import Generations
+from vedette.index.fields import MANY
+from vedette.index.query.retrieval import OneOf, Term
+from vedette.model import Headers, Site
+from vedette.runtime.commands.executor import carry_out
+from vedette.runtime.commands.importer import Importer
+from vedette.runtime.indexing.indexer import Indexer, catch_up, open_indexer, rebuild
+from vedette.runtime.indexing.pagerank import rank
+from vedette.runtime.indexing.rebuild import Renewal
+from vedette.runtime.search.index_snapshot import LiveShelf
+from vedette.runtime.search.searcher import FolderSearch
+from vedette.serve.slate import Result, Wish
+from vedette.web.commands.commands import AddRules, Order, RemoveRules, RemoveSite, Rule, SetSite, Undo
+
+SITE = Site("http://www.example.org/")
+HTML: Headers = (("content-type", "text/html; charset=utf-8"),)
+FILLER = "Ordinary words fill the rest of this page so that it is long enough to be worth reading for anybody. " * 3
+
+
+def page(title: str, text: str, head: str = "", links: str = "") -> str:
+    """A page with a main text of its own."""
+    main = f"<main><h1>{title}</h1><p>{text} {FILLER}</p>{links}</main>"
+    return f"<html><head><title>{title}</title>{head}</head><body>{main}</body></html>"
+
+
+@dataclass
+class Web:
+    """A folder into which answers come as if they had been fetched one after the other."""
+
+    folder: Path
+    now_s: float = NOW_S
+
+    def answers(self, path: str, body: str = "", status: int = 200, headers: Headers = HTML) -> None:
+        """One URL answers so."""
+        self.all_answer({path: body}, status, headers)
+
+    def all_answer(self, bodies: dict[str, str], status: int = 200, headers: Headers = HTML) -> None:
+        """URLs answer so at the same time."""
+        self.now_s += 60
+        with self.state() as state, self.importer(state) as importer:
+            importer._keep(
+                [
+                    Old(f"{SITE.start}{path}", self.now_s, status, headers, body.encode(), "test")
+                    for path, body in bodies.items()
+                ]
+            )
+
+    @contextmanager
+    def importer(self, state: State) -> Iterator[Importer]:
+        """Takes answers into the state."""
+        with closing(Importer(state, "test", self.now_s, 1 << 20)) as importer:
+            yield importer
+
+    def ordered(self, order: Order) -> int:
+        """The operator orders something; the number of the action."""
+        with self.state() as state:
+            return carry_out(order, state, self.now_s, "a test").action
+
+    @contextmanager
+    def state(self) -> Iterator[State]:
+        """The state, held and closed cleanly."""
+        with opened(self.folder, self.now_s) as state:
+            state.db.execute("BEGIN IMMEDIATE")
+            yield state
+            state.commit()
+
+    def index(self) -> LiveShelf:
+        """All news is taken; the index as a reader sees it."""
+        catch_up(self.folder, start_clock(self.now_s, 1.0))
+        generation = Generations(self.folder).current()
+        assert generation is not None
+        return LiveShelf(generation)
+
+    def found(self, word: str, field: str = "body") -> list[str]:
+        """The paths of the pages that have a word, in order."""
+        shelf = self.index()
+        return paths(shelf, Term(field, word))
+
+
+def paths(shelf: LiveShelf, node: Term | OneOf) -> list[str]:
+    """The paths of what is found."""
+    stored = shelf.stored(shelf.finder.find(node, 100).ids)
+    assert all(stored)
+    return sorted(one.url.removeprefix(SITE.start) for one in stored if one)
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Web:
+    """An empty folder with one site."""
+    web = Web(tmp_path / "data")
+    with web.state() as state:
+        state.book.keep_site(SiteRow(SITE, paused=False, added_s=NOW_S))
+    return web
+
+
+def test_what_was_fetched_is_found_by_every_field(web: Web) -> None:
+    """Title, headings, body, URL, language, kind, site and dates all lead to the page."""
+    web.answers("guide/setup", page("Installation", "Unpack the zeppelin first.", '<html lang="en">'))
+    shelf = web.index()
+    for field, word in (
+        ("title", "installation"),
+        ("headings", "installation"),
+        ("body", "zeppelin"),
+        ("url", "setup"),
+    ):
+        assert paths(shelf, Term(field, word)) == ["guide/setup"]
+    for field, value in (
+        ("site", "www.example.org"),
+        ("site", "example.org"),
+        ("site", "www.example.org/guide"),
+        ("kind", "html"),
+        ("language", "en"),
+        ("access", "public"),
+    ):
+        assert paths(shelf, OneOf(field, (value,))) == ["guide/setup"]
+    assert shelf.finder.newest(OneOf("kind", ("html",)), 5).ids.tolist() == shelf.table.indexed.tolist()
+
+
+def test_a_changed_page_is_found_by_its_new_words_only(web: Web) -> None:
+    """It stands in the index once."""
+    web.answers("a", page("First", "zeppelin"))
+    assert web.found("zeppelin") == ["a"]
+    web.answers("a", page("Second", "submarine"))
+    assert web.found("zeppelin") == []
+    assert web.found("submarine") == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [
+        (404, HTML, "gone"),
+        (410, HTML, "gone"),
+        (301, (("location", "http://www.example.org/b"),), ""),
+        (200, HTML, page("Here", "zeppelin", '<meta name="robots" content="noindex">')),
+        (200, (*HTML, ("x-robots-tag", "noindex")), page("Here", "zeppelin")),
+    ],
+)
+def test_what_went_away_is_not_found(web: Web, status: int, headers: Headers, body: str) -> None:
+    """Deleted, moved and noindex pages leave the results, and come back when they are what they were."""
+    web.answers("a", page("Here", "zeppelin"))
+    assert web.found("zeppelin") == ["a"]
+    web.answers("a", body, status, headers)
+    assert web.found("zeppelin") == []
+    web.answers("a", page("Here again", "zeppelin"))
+    assert web.found("zeppelin") == ["a"]
+
+
+def test_a_page_that_names_another_leaves_the_results_for_it(web: Web) -> None:
+    """Only once that other one can be found: a name that leads nowhere hides nothing."""
+    canonical = '<link rel="canonical" href="/whole">'
+    web.answers("print", page("For the printer", "zeppelin", canonical))
+    assert web.found("zeppelin") == ["print"]
+    web.answers("whole", page("The whole story", "zeppelin and much besides, told at length."))
+    web.answers("print", page("For the printer", "zeppelin once more", canonical))
+    assert web.found("zeppelin") == ["whole"]
+
+
+def test_a_copy_word_for_word_is_left_out_and_a_near_copy_is_in_its_group(web: Web) -> None:
+    """A copy that differs in a number can be found by that number; both are of one group, to be folded."""
+    text = "The release brings many improvements to the engine and fixes what was reported since the last one. " * 4
+    web.answers("one", page("Release 7", f"Version 3001 {text}"))
+    web.answers("two", page("Release 7", f"Version 3001 {text}"))
+    web.answers("three", page("Release 7", f"Version 3002 {text}"))
+    shelf = web.index()
+    assert paths(shelf, Term("body", "3001")) == ["one"]
+    assert paths(shelf, Term("body", "3002")) == ["three"]
+    groups = shelf.signals(shelf.table.indexed).group.tolist()
+    assert len(groups) == 2
+    assert len(set(groups)) == 1
+
+
+def test_what_others_call_a_page_finds_it(web: Web) -> None:
+    """Names that were given before it was fetched, and names that come later, and those of what redirects to it."""
+    web.answers("hub", page("Hub", "links", links='<a href="/target">the blue manual</a><a href="/old">antique</a>'))
+    web.answers("target", page("Target", "zeppelin"))
+    assert web.found("manual", "anchors") == ["target"]
+    web.answers("late", page("Late", "more links", links='<a href="/target">yellow handbook</a>'))
+    assert web.found("handbook", "anchors") == ["target"]
+    web.answers("old", "", 301, (("location", "http://www.example.org/target"),))
+    assert web.found("antique", "anchors") == ["target"]
+
+
+def test_what_the_operator_conceals_is_found_by_nobody_until_he_takes_it_back(web: Web) -> None:
+    """A URL, all that begins alike, a whole domain: through a recrawl and a new index, and undone at once."""
+    for path in ("a", "drafts/1", "drafts/2"):
+        web.answers(path, page(f"Page {path}", f"zeppelin {path}"))
+    web.ordered(AddRules((Rule("conceal", "", f"{SITE.start}a"),)))
+    prefix = web.ordered(AddRules((Rule("conceal", "", f"{SITE.start}drafts/*"),)))
+    assert web.found("zeppelin") == []
+    web.answers("a", page("Page a again", "zeppelin once more"))
+    web.answers("drafts/3", page("A new draft", "zeppelin as well"))
+    assert web.found("zeppelin") == []
+    rebuild(web.folder, start_clock(web.now_s, 1.0), lambda _done, _of: None)
+    assert web.found("zeppelin") == []
+    web.ordered(Undo(prefix))
+    assert web.found("zeppelin") == ["drafts/1", "drafts/2", "drafts/3"]
+    block = web.ordered(AddRules((Rule("block", "", "example.org"),)))
+    assert web.found("zeppelin") == []
+    web.ordered(Undo(block))
+    web.ordered(RemoveRules((Rule("conceal", "", f"{SITE.start}a"),)))
+    assert web.found("zeppelin") == ["a", "drafts/1", "drafts/2", "drafts/3"]
+
+
+def test_a_domain_that_is_raised_or_lowered_moves(web: Web) -> None:
+    """Of two pages that say much the same, the one whose host is raised stands first, and says why."""
+    other = Site("http://www.example.net/")
+    with web.state() as state:
+        state.book.keep_site(SiteRow(other, paused=False, added_s=NOW_S))
+        with web.importer(state) as importer:
+            importer._keep(
+                [
+                    Old(
+                        f"{site.start}x",
+                        NOW_S,
+                        200,
+                        HTML,
+                        page(f"Zeppelin {n}", f"zeppelin number {n}").encode(),
+                        "test",
+                    )
+                    for n, site in enumerate((SITE, other))
+                ]
+            )
+
+    def first() -> Result:
+        web.index()
+        return FolderSearch(web.folder, start_clock(web.now_s, 1.0)).search(Wish("zeppelin")).results[0]
+
+    for raised in ("example.net", "www.example.org"):
+        web.ordered(AddRules((Rule("raise", "", raised),)))
+        assert first().site.endswith(raised)
+        assert any("raised" in reason.feature and reason.contribution > 0 for reason in first().why)
+        web.ordered(AddRules((Rule("lower", "", raised),)))
+        assert not first().site.endswith(raised)
+        web.ordered(RemoveRules((Rule("lower", "", raised),)))
+
+
+def test_forgotten_pages_and_overruled_judgements_count_at_once(web: Web) -> None:
+    """What the operator does to a site is seen in the index without another fetch."""
+    web.answers("thin", "<title>Tiny</title><p>zeppelin</p>")
+    assert web.found("zeppelin") == []
+    with web.state() as state:
+        carry_out(SetSite(SITE.start, {"overrule": ("thin",)}, "overrule=thin"), state, web.now_s, "a test")
+    assert web.found("zeppelin") == ["thin"]
+    with web.state() as state:
+        carry_out(RemoveSite(SITE.start, with_pages=True), state, web.now_s, "a test")
+    assert web.found("zeppelin") == []
+
+
+def test_pages_that_share_one_title_are_called_by_their_headings(web: Web) -> None:
+    """A title on every page says nothing of any."""
+    bodies = {
+        f"p{number}": page("The Site", f"text {number}").replace("<h1>The Site", f"<h1>Chapter {number}")
+        for number in range(MANY)
+    }
+    web.all_answer(bodies)
+    shelf = web.index()
+    assert paths(shelf, Term("title", str(MANY - 1))) == [f"p{MANY - 1}"]
+    assert paths(shelf, Term("title", "0")) == []
+
+
+def test_an_index_that_was_lost_is_built_from_state_and_archive(web: Web) -> None:
+    """Nothing but the index folder is missing, and everything is found again, PDF files too."""
+    web.answers("a", page("First", "zeppelin", links='<a href="/b">other</a>'))
+    web.answers("b", page("Second", "submarine"))
+    web.index()
+    generation = Generations(web.folder).current()
+    assert generation is not None
+    drop_news(web)
+    for path in sorted((web.folder / "index").rglob("*"), reverse=True):
+        path.unlink() if path.is_file() else path.rmdir()
+    assert web.found("zeppelin") == ["a"]
+    assert web.found("other", "anchors") == ["b"]
+
+
+def test_a_new_generation_is_built_beside_the_one_that_serves(web: Web) -> None:
+    """The old one answers until the turn; the new one has the same pages, and what came meanwhile comes after."""
+    web.answers("a", page("First", "zeppelin"))
+    old = web.index()
+    drop_news(web)
+    steps: list[tuple[int, int]] = []
+    assert rebuild(web.folder, start_clock(web.now_s, 1.0), lambda done, of: steps.append((done, of))) == 1
+    assert steps[-1] == (1, 1)
+    assert paths(old, Term("body", "zeppelin")) == ["a"]
+    current = Generations(web.folder).current()
+    assert current is not None
+    assert current != old.generation
+    assert paths(LiveShelf(current), Term("body", "zeppelin")) == ["a"]
+    web.answers("b", page("Second", "submarine"))
+    assert web.found("submarine") == ["b"]
+    assert not old.generation.exists()
+
+
+def test_a_crash_at_any_step_loses_nothing(web: Web) -> None:
+    """An indexer that is dropped without a commit leaves the news for the next one, which ends with the same index."""
+    for number in range(6):
+        web.answers(f"p{number}", page(f"Page {number}", f"zeppelin{number}", links='<a href="/p0">name</a>'))
+    crashed = open_indexer(web.folder, start_clock(web.now_s, 1.0))
+    crashed.step()
+    let_go(crashed)
+    assert [web.found(f"zeppelin{number}") for number in range(6)] == [[f"p{number}"] for number in range(6)]
+    shelf = web.index()
+    assert len(shelf.finder) == len(shelf.table.indexed) == 6
+    assert web.found("name", "anchors") == ["p0"]
+
+
+def test_links_make_importance(web: Web) -> None:
+    """The page that all others link to matters most."""
+    for number in range(5):
+        web.answers(f"p{number}", page(f"Page {number}", f"text {number}", links='<a href="/hub">hub</a>'))
+    web.answers("hub", page("Hub", "centre"))
+    shelf = web.index()
+    assert rank(shelf.generation) == 6
+    shelf.refresh()
+    ids = shelf.table.indexed
+    best = ids[np.argmax(shelf.signals(ids).importance)]
+    stored = shelf.table.stored(int(best))
+    assert stored is not None
+    assert stored.url.endswith("/hub")
+
+
+def let_go(indexer: Indexer) -> None:
+    """As a killed process does: nothing is committed, and the locks are free."""
+    builder = indexer.builder
+    builder._documents.close()
+    builder._writer._writer.rollback()
+    builder._writer.close()
+    builder.table.close()
+    builder.book.close()
+    builder._lock.close()
+
+
+def drop_news(web: Web) -> None:
+    """As the keeper does once the index has it."""
+    taken = Generations(web.folder).taken()
+    assert taken is not None
+    with closing(sqlite3.connect(web.folder / "state.db", isolation_level=None)) as db:
+        StateBook(db).index_has(taken)
+        assert db.execute("SELECT count(*) FROM news").fetchone() == (0,)
+
+
+def test_an_index_that_is_mostly_unused_is_built_anew_by_itself(web: Web) -> None:
+    """Text that nobody points to any more goes with the old generation; a small or tidy index is left alone."""
+    for version in range(4):
+        web.answers("a", page("First", f"zeppelin{version}"))
+        web.index()
+    shelf = web.index()
+    clock = start_clock(web.now_s, 1.0)
+    with closing(Renewal(web.folder, clock)) as untroubled:
+        untroubled.step(shelf.table, 100.0)
+        assert untroubled._aside.is_free(100.0)
+    with closing(Renewal(web.folder, clock, least_bytes=1)) as renewal:
+        renewal.step(shelf.table, 100.0)
+        patiently(lambda: Generations(web.folder).current() != shelf.generation)
+    renewed = web.index()
+    assert renewed.table.unused_share() == 0
+    assert paths(renewed, Term("body", "zeppelin3")) == ["a"]
+
+
+def test_an_index_that_is_being_built_says_so(web: Web) -> None:
+    """Readers are told that results may be incomplete until all pages were seen."""
+    web.answers("a", page("First", "zeppelin"))
+    clock = start_clock(web.now_s, 1.0)
+    search = FolderSearch(web.folder, clock)
+    assert "no index yet" in search.is_behind()
+    indexer = open_indexer(web.folder, clock)
+    indexer.step()
+    indexer.builder.commit(0)
+    assert FolderSearch(web.folder, clock).is_behind() == "the index is being built"
+    while indexer.step():
+        pass
+    indexer.close()
+    assert FolderSearch(web.folder, clock).is_behind() == ""
+
+
+def test_a_copy_is_shown_unless_the_owner_minds(web: Web) -> None:
+    """What was fetched comes out of the archive as it was; not with noarchive, and not for what is not there."""
+    web.answers("open", page("Open", "zeppelin"))
+    web.answers("closed", page("Closed", "submarine", '<meta name="robots" content="noarchive">'))
+    shelf = web.index()
+    ids = {stored.title: id_ for id_ in shelf.table.indexed.tolist() if (stored := shelf.table.stored(id_))}
+    search = FolderSearch(web.folder, start_clock(web.now_s, 1.0))
+    copy = search.copy(ids["Open"], ())
+    assert copy is not None
+    assert copy.body.decode() == page("Open", "zeppelin")
+    assert (copy.url, copy.content_type) == ("http://www.example.org/open", "text/html; charset=utf-8")
+    assert search.copy(ids["Closed"], ()) is None
+    assert search.copy(10**9, ()) is search.copy(-1, ()) is None
+
+
+def test_a_page_is_found_by_its_address(web: Web) -> None:
+    """The address as it is known finds the page; any other finds none, and neither does one of a page that is gone."""
+    web.answers("open", page("Open", "zeppelin"))
+    web.answers("gone", page("Gone", "submarine"))
+    web.index()
+    web.answers("gone", "", 404)
+    shelf = web.index()
+    (id_,) = shelf.table.indexed.tolist()
+    search = FolderSearch(web.folder, start_clock(web.now_s, 1.0))
+    assert search.find("http://www.example.org/open", ()) == id_
+    assert search.find("http://www.example.org/Open", ()) is None
+    assert search.find("http://www.example.org/gone", ()) is None
+    assert FolderSearch(web.folder / "elsewhere", start_clock(web.now_s, 1.0)).find("http://a.example/", ()) is None

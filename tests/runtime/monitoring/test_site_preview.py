@@ -1,0 +1,138 @@
+"""What a robots.txt says of a site before it is added: a real server is asked once, and politely."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.wire_server import Question, Said, WireServer, whole
+
+from vedette.adapters.clock import Clock, real_clock, start_clock
+from vedette.config import Config
+from vedette.fetch.connect_to import Detour, Route
+from vedette.model import Site
+from vedette.runtime.monitoring.robots_preview import Scout
+from vedette.runtime.processes.settings import LiveSettings
+from vedette.web.console.ports.sites import RobotsLook
+
+START = Site("http://docs.test/a/b")
+ROBOTS = b"User-agent: *\nDisallow: /a/\nAllow: /a/b$\nCrawl-delay: 3\nSitemap: http://docs.test/map.xml\n"
+AGENT = "vedette/test (+mailto:us@example.org)"
+
+
+def settings(port: int, clock: Clock | None = None) -> LiveSettings:
+    """A crawl whose hosts under .test lie at a port of loopback, which the operator allows."""
+    config = Config()
+    crawl = replace(config.crawl, delay_s=0.02)
+    detours = (Detour("*.test", None, Route("127.0.0.1", port)),)
+    time = clock or real_clock()
+    return LiveSettings(replace(config, crawl=crawl), time, Path(), AGENT, detours=detours, allow_private=True)
+
+
+def looked(script: Mapping[str, Said] | Said, site: Site = START) -> tuple[RobotsLook, list[Question]]:
+    """What a scout tells of a site whose host answers so, and what the host was asked."""
+    answers = script if isinstance(script, Mapping) else {"/robots.txt": script}
+    with WireServer(lambda question: answers[question.target]) as server:
+        _, robots = Scout(settings(server.port)).look(site)
+        return robots, server.questions
+
+
+def test_the_file_is_asked_for_once_and_says_what_it_means_for_the_start() -> None:
+    """Allowed by which line, the delay, the sitemaps; under our own name, and nothing else is asked."""
+    robots, questions = looked(whole(ROBOTS))
+    assert (robots.says, robots.line) == ("allowed", "Allow: /a/b$")
+    assert robots.crawl_delay_s == 3.0
+    assert robots.sitemaps == ("http://docs.test/map.xml",)
+    assert robots.asked_s is not None
+    assert [(question.target, question.header("user-agent")) for question in questions] == [("/robots.txt", AGENT)]
+
+
+def test_a_start_that_is_disallowed_is_told_with_the_line() -> None:
+    """Of the longest match, as in the crawl."""
+    robots, _ = looked(whole(ROBOTS), Site("http://docs.test/a/c"))
+    assert (robots.says, robots.line) == ("disallowed", "Disallow: /a/")
+
+
+@pytest.mark.parametrize(
+    ("answer", "says", "words"),
+    [
+        (whole(b"", status="404 Not Found"), "allowed", "There is no robots.txt (status 404)"),
+        (whole(b"", status="503 Busy"), "waits", "status 503"),
+        (Said(b"", "reset"), "waits", "robots.txt failed once"),
+    ],
+)
+def test_what_cannot_be_had_is_told_with_what_follows(answer: Said, says: str, words: str) -> None:
+    """4xx allows everything; 5xx and silence make the host wait."""
+    robots, _ = looked(answer)
+    assert robots.says == says
+    assert words in robots.words
+
+
+def test_redirects_are_followed_within_the_host_only() -> None:
+    """One hop on the same host brings the file; another host is not asked, but named."""
+    near = whole(b"", "Location: /other.txt", status="301 Moved")
+    robots, questions = looked({"/robots.txt": near, "/other.txt": whole(ROBOTS)})
+    assert robots.line == "Allow: /a/b$"
+    assert len(questions) == 2
+    far = whole(b"", "Location: http://elsewhere.test/robots.txt", status="301 Moved")
+    robots, questions = looked(far)
+    assert (robots.says, len(questions)) == ("unasked", 1)
+    assert "http://elsewhere.test/robots.txt" in robots.words
+
+
+def test_a_ring_of_redirects_ends() -> None:
+    """After few hops it is left to the crawl."""
+    robots, questions = looked(whole(b"", "Location: /robots.txt", status="302 Found"))
+    assert robots.says == "unasked"
+    assert 1 < len(questions) < 6
+
+
+def test_a_host_is_not_asked_twice() -> None:
+    """What it said is remembered, also for another start of it."""
+    with WireServer(lambda _: whole(ROBOTS)) as server:
+        scout = Scout(settings(server.port))
+        first, second = scout.look(START)[1], scout.look(Site("http://docs.test/a/c"))[1]
+        assert (first.says, second.says) == ("allowed", "disallowed")
+        assert second.asked_s == first.asked_s
+        assert len(server.questions) == 1
+
+
+def test_private_addresses_are_not_asked_unless_they_are_allowed() -> None:
+    """Neither by a detour nor by a literal; the site itself may allow it."""
+    with WireServer(lambda _: whole(ROBOTS)) as server:
+        scout = Scout(replace(settings(server.port), allow_private=False))
+        for site in (
+            START,
+            Site(f"http://127.0.0.1:{server.port}/"),
+            Site(f"http://[::ffff:127.0.0.1]:{server.port}/"),
+        ):
+            lookup, robots = scout.look(site)
+            assert lookup.addresses
+            assert (robots.says, robots.asked_s) == ("unasked", None)
+            assert "private" in robots.words
+        assert server.questions == []
+        assert scout.look(replace(START, allow_private=True))[1].says == "allowed"
+
+
+def test_public_hosts_are_not_asked_without_a_contact() -> None:
+    """Whoever runs them must be able to reach the operator. Nothing leaves, so this needs no network."""
+    _, robots = Scout(settings(1)).look(Site("http://93.184.216.34/"))
+    assert (robots.says, robots.asked_s) == ("unasked", None)
+    assert "contact" in robots.words
+
+
+def test_a_name_that_does_not_exist_is_told() -> None:
+    """By the resolver's word."""
+    _, robots = Scout(settings(1)).look(Site("https://nowhere.invalid/"))
+    assert robots.asked_s is None
+    assert "does not exist" in robots.words
+
+
+def test_the_time_of_the_last_request_is_world_time() -> None:
+    """So that the keeper, whose clock it is, can let the host rest."""
+    clock = start_clock(5_000.0, 1000.0)
+    with WireServer(lambda _: whole(ROBOTS)) as server:
+        before_s = clock.now()
+        robots = Scout(settings(server.port, clock)).look(START)[1]
+        assert robots.asked_s is not None
+        assert before_s < robots.asked_s <= clock.now()

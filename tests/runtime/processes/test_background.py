@@ -1,0 +1,19 @@
+"""Work beside the indexer rests for as long as it worked, not for as long as it had to wait for others."""
+
+import time
+
+from vedette.runtime.processes.background import Aside
+
+DAYS_S = 1e6
+STEPS = 3_000
+
+
+def test_what_waited_for_the_processor_does_not_rest_for_that() -> None:
+    """By the clock of who asks it took days, and it worked for a moment: it may begin again within the hour."""
+    aside = Aside("vedette")
+    aside.begin(0.0, "--version")
+    for step in range(STEPS):
+        if aside.is_free(DAYS_S + step):
+            break
+        time.sleep(0.01)
+    assert aside.is_free(DAYS_S + STEPS)

@@ -1,0 +1,105 @@
+"""The recorder as a real process: it folds, samples and tidies by itself, and outlives a damaged file."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.data_folders import BODIES, write_sample
+from tests.tree_runs import patiently
+
+from vedette.adapters.event_store.reader import RecordView, Totals
+from vedette.adapters.event_store.slate_log import SlateLog, day_salt
+from vedette.learn.events import Event, Shown, SlateRecord
+
+RECORD = """
+import sys
+from pathlib import Path
+from vedette.config import Config, Serve
+from vedette.adapters.clock import real_clock
+from vedette.runtime.processes.event_recorder import run_recorder
+from vedette.runtime.processes.settings import LiveSettings
+
+config = Config(serve=Serve(keep_slates_days=int(sys.argv[2])))
+sys.exit(run_recorder(LiveSettings(config, real_clock(), Path(sys.argv[1]), "test")))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A data folder with the sample in it."""
+    write_sample(tmp_path / "data")
+    return tmp_path / "data"
+
+
+@contextmanager
+def recorder_of(folder: Path, keep_days: int = 30) -> Iterator[Path]:
+    """A recorder, told to end at the end, which it must do well; what it says goes to the file that is handed out."""
+    command = [sys.executable, "-c", RECORD, str(folder), str(keep_days)]
+    said = folder.with_name("said.txt")
+    with (
+        said.open("wb") as stderr,
+        subprocess.Popen(command, stderr=stderr, cwd=Path(__file__).parents[3]) as process,
+    ):
+        try:
+            yield said
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
+
+
+def searched(number: int) -> SlateRecord:
+    """A search of just now."""
+    shown = (Shown(7, 1, 0.5),)
+    return SlateRecord(f"{number:032x}", time.time(), "Fox", "fox", 1, "mark", results=shown)
+
+
+def test_what_servers_log_is_folded_and_sampled(folder: Path) -> None:
+    """Searches and clicks are there within moments, numbers of the crawl too; the last line before the end as well."""
+    view = RecordView(folder)
+    yesterday = datetime.now(UTC) - timedelta(1)
+    day_salt(folder, str(yesterday.date()))
+    with closing(SlateLog(folder, "server")) as log:
+        with recorder_of(folder):
+            slate = searched(1)
+            log.append(slate)
+            log.append(Event(slate.id, "click", 7, slate.at_s + 1, 1.0, "mark"))
+            patiently(lambda: view.totals(0.0).clicks == 1)
+            patiently(lambda: {"pages", "coverage", "checked_in_time", "archive_bytes"} <= view.latest().keys())
+            patiently(lambda: not list((folder / "log").glob("salt-*")))
+            log.append(searched(2))
+        assert view.totals(0.0).searches == 2
+    latest = view.latest()
+    assert latest["pages"] == len(BODIES)
+    assert 0.0 < latest["coverage"] <= 1.0
+    assert latest["state_bytes"] > 0 < latest["disk_free_bytes"]
+
+
+def test_a_damaged_record_is_moved_aside_and_said(folder: Path) -> None:
+    """A new one is begun, and what lies in the logs is in it."""
+    (folder / "record.db").write_bytes(b"no database" * 1000)
+    with closing(SlateLog(folder, "server")) as log:
+        log.append(searched(1))
+        with recorder_of(folder) as said:
+            patiently((folder / "record-damaged-1.db").exists)
+            patiently(lambda: RecordView(folder).totals(0.0).searches == 1)
+        assert "record-damaged-1.db" in said.read_text()
+
+
+def test_who_wants_no_record_gets_none(folder: Path) -> None:
+    """With no days to keep, even what was logged before is gone at once."""
+    with closing(SlateLog(folder, "server")) as log:
+        log.append(searched(1))
+    with recorder_of(folder, keep_days=0):
+        patiently(RecordView(folder).latest)
+        with closing(SlateLog(folder, "server")) as log:
+            log.append(searched(2))
+    assert list((folder / "log").iterdir()) == []
+    assert RecordView(folder).totals(0.0) == Totals()
+    assert list(RecordView(folder).slates(0.0)) == []

@@ -1,0 +1,274 @@
+"""Disk space and retention beside a crawl: it pauses, says so, loses nothing on a full disk, and goes on by itself."""
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.data_folders import DAY_S, HOST, NOW_S, Fetches, opened
+
+from vedette.adapters.archive.warc_reader import Damage, read_place, scan
+from vedette.adapters.archive.warc_writer import Place as Stood
+from vedette.adapters.crawl_store.store import StateBook
+from vedette.config import Store
+from vedette.runtime.processes.housekeeping import Chores, rotate_bytes
+
+PAGES = 60
+PAGE_BYTES = 100_000
+SETTINGS = """\
+[crawl]
+delay = "0s"
+address_delay = "0s"
+[store]
+min_free = "{min_free}"
+"""
+
+
+def body(number: int) -> bytes:
+    """A page that hardly shrinks and links to all the others."""
+    links = "".join(f"<a href=/{other}>{other}</a>" for other in range(PAGES))
+    return links.encode() + random.Random(number).randbytes(PAGE_BYTES).hex().encode()  # noqa: S311 - filler
+
+
+class _Site(BaseHTTPRequestHandler):
+    """Many large pages, no robots.txt."""
+
+    def do_GET(self) -> None:
+        number = self.path[1:] or "0"
+        found = body(int(number)) if number.isdigit() else b""
+        self.send_response(200 if found else 404)
+        self.send_header("content-type", "text/html")
+        self.send_header("content-length", str(len(found)))
+        self.end_headers()
+        self.wfile.write(found)
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    """A real server on loopback."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Site)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A file system of its own, whose size can be changed."""
+
+    path: Path
+
+    def resize(self, size_mib: int) -> None:
+        """More room, or less."""
+        subprocess.run(["mount", "-o", f"remount,size={size_mib}m", str(self.path)], check=True)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    """A small disk."""
+    path = tmp_path / "disk"
+    path.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=4m", "none", str(path)]
+    if os.getuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("only who may mount a file system can fill a small one")
+    yield Disk(path)
+    subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """A crawl that runs, with what it says in a file."""
+
+    process: "subprocess.Popen[bytes]"
+    folder: Path
+    data: Path
+
+    def said(self) -> str:
+        """What it said so far."""
+        return (self.folder / "said.txt").read_text()
+
+    def ends(self) -> dict[str, object]:
+        """The numbers at its end."""
+        assert self.process.wait(timeout=90) == 0, self.said()
+        told: dict[str, object] = json.loads((self.folder / "told.json").read_text())
+        return told
+
+    def check(self) -> None:
+        """Every page is kept once and its copy is what the server sent; nothing in the archive is damaged."""
+        with closing(sqlite3.connect(self.data / "state.db")) as db:
+            pages = {url.rpartition("/")[2]: page for url, page in StateBook(db).pages()}
+        assert sorted(pages) == sorted(["", *map(str, range(PAGES))])
+        for name, page in pages.items():
+            assert page.place is not None
+            place = Stood(page.place.file, page.place.offset, page.place.length)
+            assert read_place(self.data / "warc", place).payload == body(int(name or "0"))
+        for path in (self.data / "warc").glob("*.warc.gz"):
+            assert [found for found in scan(path) if isinstance(found, Damage)] == []
+
+
+@pytest.fixture
+def crawl(tmp_path: Path, site: str) -> Iterator[Callable[[Path, str], Crawl]]:
+    """Starts a crawl of the site into a folder."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(data: Path, min_free: str) -> Crawl:
+        (tmp_path / "vedette.toml").write_text(SETTINGS.format(min_free=min_free))
+        command = [sys.executable, "-m", "vedette", "crawl", site, "--allow-private", "--json", "--speed", "60"]
+        command += ["--data", str(data), "--config", str(tmp_path / "vedette.toml")]
+        with (tmp_path / "said.txt").open("wb") as said, (tmp_path / "told.json").open("wb") as told:
+            started.append(subprocess.Popen(command, stdout=told, stderr=said, start_new_session=True))
+        return Crawl(started[-1], tmp_path, data)
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def patiently(holds: Callable[[], object]) -> None:
+    """Wait until something holds."""
+    until_s = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < until_s, "it did not come about in a minute"
+        time.sleep(0.05)
+
+
+def status(data: Path) -> dict[str, object]:
+    """What the running tree says of itself."""
+    command = [sys.executable, "-m", "vedette", "status", "--data", str(data), "--json"]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    told: dict[str, object] = json.loads(done.stdout or b"{}")
+    return told
+
+
+def test_a_full_disk_loses_nothing_and_is_survived(disk: Disk, crawl: Callable[[Path, str], Crawl]) -> None:
+    """With no room left in the middle it says so and keeps trying; with room again it ends as if nothing had been."""
+    running = crawl(disk.path / "data", "0B")
+    patiently(lambda: "make room" in running.said())
+    assert running.process.poll() is None
+    disk.resize(64)
+    assert running.ends()["ending"] == "done"
+    assert "Traceback" not in running.said()
+    running.check()
+
+
+def test_little_room_pauses_fetching_until_there_is_more(disk: Disk, crawl: Callable[[Path, str], Crawl]) -> None:
+    """Under store.min_free nothing is fetched and the status says why; when room is made it goes on by itself."""
+    disk.resize(32)
+    running = crawl(disk.path / "data", "40MiB")
+    patiently(lambda: "store.min_free" in str(status(running.data)))
+    with closing(sqlite3.connect(running.data / "state.db")) as db:
+        assert list(StateBook(db).pages()) == []
+    disk.resize(128)
+    assert running.ends()["ending"] == "done"
+    running.check()
+
+
+def test_a_backup_of_a_running_crawl_goes_on_from_there(tmp_path: Path, crawl: Callable[[Path, str], Crawl]) -> None:
+    """Taken in the middle, restored elsewhere and crawled to its end, it has every page."""
+    running = crawl(tmp_path / "data", "0B")
+    patiently(lambda: int(str(status(running.data).get("pages", 0))) > 3)
+    done = subprocess.run(
+        [sys.executable, "-m", "vedette", "backup", str(tmp_path / "backup"), "--data", str(running.data), "--json"],
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert 0 < json.loads(done.stdout)["pages"] <= PAGES + 1
+    assert running.ends()["ending"] == "done"
+    command = [sys.executable, "-m", "vedette", "restore", str(tmp_path / "backup"), "--data", str(tmp_path / "new")]
+    subprocess.run(command, capture_output=True, timeout=60, check=True)
+    restored = crawl(tmp_path / "new", "0B")
+    assert restored.ends()["ending"] == "done"
+    restored.check()
+    running.check()
+
+
+def test_it_pauses_below_the_mark_and_goes_on_above_it(tmp_path: Path) -> None:
+    """It is not enough to be back at the very mark, so that it does not go back and forth."""
+    free = [10**12]
+    with opened(tmp_path) as state:
+        chores = Chores(state, Store(min_free_bytes=1000), "test", free_bytes=lambda _: free[0])
+        seen = []
+        for free[0] in (1001, 999, 1000, 1001, 2000, 1001):
+            chores.step(NOW_S, NOW_S)
+            seen.append(bool(chores.paused()))
+        assert seen == [False, True, True, True, False, False]
+        assert chores.trouble() == ""
+
+
+def test_the_pause_names_the_setting_and_the_folder(tmp_path: Path) -> None:
+    """One line that says what is short, where, and which setting decides."""
+    with opened(tmp_path) as state:
+        chores = Chores(state, Store(min_free_bytes=2**30), "test", free_bytes=lambda _: 0)
+        chores.step(NOW_S, NOW_S)
+        assert chores.trouble() == chores.paused()
+        assert all(word in chores.paused() for word in ("1GiB", "store.min_free", str(tmp_path)))
+
+
+def test_retention_runs_beside(tmp_path: Path) -> None:
+    """A step a second is enough to let old versions go; with too little room files still go, but none is written."""
+    with opened(tmp_path) as state:
+        with Fetches(state, rotate_bytes=2000) as fetches:
+            for version in range(10):
+                state.urls.again(state.urls.find([f"https://{HOST}/"]).tolist(), priority=1)
+                fetches.page(f"https://{HOST}/", os.urandom(1500), NOW_S + version)
+        before = set(state.book.archives())
+        chores = Chores(state, Store(keep_days=1), "test", free_bytes=lambda _: 0)
+        for _ in range(50):
+            chores.step(NOW_S + 2 * DAY_S, NOW_S + 2 * DAY_S)
+        after = set(state.book.archives())
+        assert after < before
+        assert not any("kept" in file for file in after)
+
+
+def test_trouble_with_a_file_is_told_and_does_not_end_the_keeper(tmp_path: Path) -> None:
+    """When the archive cannot be tidied, that is said, and the next step goes on."""
+    with opened(tmp_path) as state:
+        with Fetches(state, rotate_bytes=2000) as fetches:
+            for number in range(10):
+                fetches.page(f"https://{HOST}/{number}", os.urandom(1500))
+        first = min(state.book.archives())
+        path = tmp_path / "warc" / first
+        path.unlink()
+        path.mkdir()
+        state.db.execute("UPDATE page SET file = NULL WHERE file = ?", (first,))
+        chores = Chores(state, Store(keep_days=0, min_free_bytes=0), "test")
+        troubles = []
+        for _ in range(30):
+            chores.step(NOW_S + DAY_S, NOW_S + DAY_S)
+            troubles.append(chores.trouble())
+        assert any("tidied" in words for words in troubles)
+        assert troubles[-1] == ""
+        assert chores.paused() == ""
+        path.rmdir()
+
+
+@given(limit=st.integers(0, 10**13), workers=st.integers(1, 64))
+def test_open_files_are_a_small_part_of_the_limit(limit: int, workers: int) -> None:
+    """With a limit of some size, all files that are being written stay well below it; no file is ever huge."""
+    size = rotate_bytes(Store(max_bytes=limit), workers)
+    assert 0 < size <= 10**9
+    if limit >= 10**9:
+        assert size * workers < limit / 4 or size == 1 << 20

@@ -1,0 +1,222 @@
+"""The process tree: who dies, hangs or is told to end, and what is left of it. Real processes, real signals."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.tree_runs import Run, children, kill_all, open_run, patiently, remains
+
+from vedette.runtime.processes.coordinator import SOCKET
+from vedette.runtime.processes.fetcher import MOST_UNNOTED
+from vedette.runtime.processes.supervisor import PATIENCE_S
+
+WHOLE = ("vedette keeper", "vedette w0", "vedette w1", "vedette indexer")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    """Some hundred pages, one every second of two a host; nothing ends by itself too soon."""
+    with open_run("kill_town", 12, tmp_path, speed=60.0) as run:
+        yield run
+
+
+@pytest.fixture
+def process(run: Run) -> Iterator[subprocess.Popen[bytes]]:
+    """A crawl that has begun to fetch pages."""
+    process = run.start()
+    try:
+        patiently(lambda: set(children(process.pid)) == set(WHOLE) and has_pages(run))
+        yield process
+    finally:
+        kill_all(process)
+
+
+def has_pages(run: Run, more_than: int = 0) -> bool:
+    """Whether the servers were asked for more pages than that."""
+    return sum(entry.target != "/robots.txt" for entry in run.entries()) > more_than
+
+
+def test_ctrl_c_ends_all_in_five_seconds_with_slow_requests_under_way(tmp_path: Path) -> None:
+    """Hosts that hang keep nobody: it ends in time, says so, and leaves neither process nor socket."""
+    with open_run("slow_town", 30, tmp_path, speed=1.0, timeout_s=60.0) as run:
+        process = run.start()
+        try:
+            patiently(lambda: has_pages(run, more_than=20))
+            pids = [process.pid, *children(process.pid).values()]
+            began_s = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(5) == 0
+        finally:
+            kill_all(process)
+        assert time.monotonic() - began_s < 5
+        assert run.told()["ending"] == "stopped"
+        assert remains(pids) == []
+        assert not (run.data / SOCKET).exists()
+
+
+def test_ctrl_c_ends_a_tree_whose_keeper_hangs(run: Run, process: subprocess.Popen[bytes]) -> None:
+    """Nobody answers, and it ends all the same; what was committed is there for the next crawl."""
+    patiently(run.pages)
+    pids = children(process.pid)
+    os.kill(pids["vedette keeper"], signal.SIGSTOP)
+    process.send_signal(signal.SIGINT)
+    process.wait(5)
+    assert remains(list(pids.values())) == []
+    assert run.pages()
+
+
+def test_a_dead_worker_comes_back_and_its_leases_at_once(run: Run, process: subprocess.Popen[bytes]) -> None:
+    """Another process takes its place, says so, and asks its hosts for what the dead one held."""
+    before = children(process.pid)
+    hosts = hosts_of(run)
+    os.kill(before["vedette w0"], signal.SIGKILL)
+    patiently(lambda: children(process.pid).get("vedette w0", before["vedette w0"]) != before["vedette w0"])
+    known = len(run.entries())
+    patiently(lambda: {entry.host for entry in run.entries()[known:]} >= hosts)
+    assert children(process.pid)["vedette keeper"] == before["vedette keeper"]
+    assert "worker 0 ended (SIGKILL) and is started again" in run.said()
+    end(process)
+    assert [each.detail for each in run.verdict().violations] == []
+
+
+def hosts_of(run: Run) -> set[str]:
+    """The hosts that were asked for pages so far."""
+    return {entry.host for entry in run.entries() if entry.target != "/robots.txt"}
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ctrl-C, and wait."""
+    process.send_signal(signal.SIGINT)
+    process.wait(8)
+
+
+def test_the_death_of_the_keeper_restarts_its_workers(run: Run, process: subprocess.Popen[bytes]) -> None:
+    """Workers end with their keeper; new ones work for a new keeper, and politeness holds. The indexer goes on."""
+    before = children(process.pid)
+    indexer = before.pop("vedette indexer")
+    os.kill(before["vedette keeper"], signal.SIGKILL)
+    patiently(lambda: not remains(list(before.values())))
+    patiently(lambda: set(children(process.pid)) == set(WHOLE))
+    assert children(process.pid)["vedette indexer"] == indexer
+    known = sum(1 for entry in run.entries() if entry.target != "/robots.txt")
+    patiently(lambda: has_pages(run, more_than=known))
+    end(process)
+    assert [each.detail for each in run.verdict().violations] == []
+
+
+def test_the_death_of_the_supervisor_leaves_nobody_and_a_usable_folder(
+    run: Run, process: subprocess.Popen[bytes]
+) -> None:
+    """The kernel ends the children; the next crawl opens the folder at once and goes on politely."""
+    pids = list(children(process.pid).values())
+    process.kill()
+    process.wait()
+    patiently(lambda: not remains(pids))
+    again = subprocess.run(run.command("--pages", "5"), capture_output=True, text=True, timeout=60, check=False)
+    assert again.returncode == 0, again.stderr
+    assert [each.detail for each in run.verdict().violations] == []
+
+
+def test_a_second_tree_on_the_folder_is_refused(run: Run, process: subprocess.Popen[bytes]) -> None:
+    """It says why and touches nothing; the first one goes on."""
+    second = subprocess.run(run.command(), capture_output=True, text=True, timeout=30, check=False)
+    assert second.returncode == 1
+    assert "in use by another vedette" in second.stderr
+    assert process.poll() is None
+    assert set(children(process.pid)) == set(WHOLE)
+
+
+@contextmanager
+def tree_child(run: Run, lease_wall_s: float) -> Iterator[subprocess.Popen[bytes]]:
+    """A tree with that time of lease, whose supervisor's words go to the run's ``said``."""
+    command = [sys.executable, "-m", "tests.tree_child", str(run.folder), f"--clock={run.web.clock}"]
+    with (run.folder / "said.txt").open("ab") as said:
+        process = subprocess.Popen(
+            [*command, f"--lease={lease_wall_s}"], stdout=said, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        yield process
+    finally:
+        kill_all(process)
+
+
+def test_a_hung_worker_loses_its_leases_and_is_replaced(run: Run) -> None:
+    """It says nothing for the time of a lease: another process gets its errands, and is as polite as the first."""
+    with tree_child(run, lease_wall_s=1.0) as process:
+        patiently(lambda: set(children(process.pid)) == set(WHOLE) and has_pages(run))
+        hosts = hosts_of(run)
+        hung = children(process.pid)["vedette w0"]
+        os.kill(hung, signal.SIGSTOP)
+        patiently(lambda: children(process.pid).get("vedette w0", hung) != hung)
+        known = len(run.entries())
+        patiently(lambda: {entry.host for entry in run.entries()[known:]} >= hosts)
+        assert remains([hung]) == []
+    assert "worker 0 has said nothing for" in run.said()
+    assert [each.detail for each in run.verdict().violations] == []
+    # What was on its way or not yet noted when it hung.
+    assert run.repeated() <= len(run.web.hosts) + MOST_UNNOTED
+
+
+def test_a_worker_that_slept_through_its_lease_asks_for_nothing_when_it_wakes(run: Run) -> None:
+    """Stopped together with its keeper, so that nobody ends it: it drops what it holds by itself, and comes back."""
+    with tree_child(run, lease_wall_s=1.0) as process:
+        patiently(lambda: set(children(process.pid)) == set(WHOLE) and has_pages(run))
+        before = children(process.pid)
+        for pid in before.values():
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(1.5)  # longer than the lease
+        os.kill(before["vedette w0"], signal.SIGCONT)
+        patiently(lambda: not remains([before["vedette w0"]]))
+        for name in ("vedette keeper", "vedette w1"):
+            os.kill(before[name], signal.SIGCONT)
+        patiently(lambda: set(children(process.pid)) == set(WHOLE))
+        known = len(run.entries())
+        patiently(lambda: len(run.entries()) > known + 20)
+    assert [each.detail for each in run.verdict().violations] == []
+
+
+def test_workers_whose_reports_nobody_notes_soon_stop_asking(tmp_path: Path) -> None:
+    """A crash costs few repeated requests, because what is asked for beyond the last durable report is bounded."""
+    with open_run("good_part", 200, tmp_path, speed=1.0, delay_s=0.05) as run:
+        process = run.start()
+        try:
+            patiently(lambda: has_pages(run, more_than=100))
+            os.kill(children(process.pid)["vedette keeper"], signal.SIGSTOP)
+            noted = len(run.pages())
+            patiently(lambda: is_quiet(run))
+        finally:
+            kill_all(process)
+        asked = {entry.url for entry in run.entries() if entry.target != "/robots.txt"}
+        assert noted < len(asked) <= noted + 2 * MOST_UNNOTED + len(run.web.hosts)
+
+
+def is_quiet(run: Run) -> bool:
+    """Whether no request came for a while, longer than the servers keep their log in memory."""
+    before = len(run.entries())
+    time.sleep(1.5)
+    return len(run.entries()) == before
+
+
+def test_a_crash_loop_is_damped_and_said(run: Run) -> None:
+    """A keeper that cannot even open its folder is started less and less often, and each death is told."""
+    run.data.mkdir()
+    (run.data / "state.db").write_bytes(b"this is no database, and will not become one" * 100)
+    with tree_child(run, lease_wall_s=300.0):
+        patiently(lambda: deaths(run) == 4)
+        began_s = time.monotonic()
+        patiently(lambda: deaths(run) == 5)
+    assert time.monotonic() - began_s >= PATIENCE_S[3] / 2
+    assert "keeper ended (exit code 1) and is started again in" in run.said()
+    assert "the 5. time in a row" in run.said()
+    assert "restore it, or name another folder" in run.said()
+
+
+def deaths(run: Run) -> int:
+    """How many were told."""
+    return run.said().count("keeper ended")

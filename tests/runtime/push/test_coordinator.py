@@ -1,0 +1,357 @@
+"""Push in the keeper: signals find and move pages as far as they are believed, keys prove themselves, promises hold."""
+
+from itertools import pairwise
+
+import pytest
+from tests.engine.memory_web import MemoryWeb, Reply, page, robots
+from tests.runtime.push.push_setup import HOME, HUB, Bench, atom, text
+
+from vedette.adapters.crawl_store.store import SiteRow
+from vedette.discover.push.credit import Credit
+from vedette.discover.push.indexnow import Ping
+from vedette.errors import SiteError, UsageError
+from vedette.model import Site
+from vedette.runtime.push.promises import refuse_unkeepable
+from vedette.runtime.push.signals import SHARE, Mention
+from vedette.runtime.push.subscriptions import Intent
+from vedette.web.commands.commands import SetSite
+
+FEED, PAGE, NEW = f"{HOME}feed.xml", f"{HOME}page", f"{HOME}new"
+KEY = "0123456789abcdef"
+KEY_FILE = f"{HOME}{KEY}.txt"
+PINGED = f"indexnow {'example.org'}"
+
+
+def small_web() -> MemoryWeb:
+    """A home page, a page, a feed and a new page that nothing links to; a key file."""
+    return MemoryWeb(
+        {
+            HOME: page("/page", "/feed.xml"),
+            PAGE: text("<p>as it was"),
+            FEED: Reply(200, (("content-type", "application/atom+xml"),), atom(PAGE)),
+            NEW: text("<p>something new"),
+            KEY_FILE: text(KEY, "text/plain"),
+        }
+    )
+
+
+def crawled(**more: object) -> Bench:
+    """Everything that is linked to has been fetched."""
+    return Bench(small_web(), **more).run(30, at_once_s=10.0)  # type: ignore[arg-type]  # each test names real fields
+
+
+def subscribed(bench: Bench) -> str:
+    """The token of an active subscription to the feed."""
+    push, wall_s = bench.push, bench.settings.clock.wall()
+    push.subscribing.offered(FEED, HUB, FEED, wall_s)
+    (errand,) = push.subscribing.errands(wall_s)
+    push.subscribing.came(errand.token, "")
+    assert push.subscribing.verified(errand.token, Intent("subscribe", FEED, 3_600.0), wall_s) == ""
+    return errand.token
+
+
+def delivered(bench: Bench, token: str, *said: Mention) -> dict[str, object]:
+    """A hub pushed something, and its signature was right."""
+    return bench.push.answer(bench.now_s, "delivered", token=token, said=list(said))
+
+
+def ping(*urls: str, key: str = KEY) -> Ping:
+    """As a site sends it."""
+    return Ping(key, f"{HOME}{key}.txt", urls)
+
+
+# signals
+
+
+def test_a_pushed_entry_is_found_and_fetched() -> None:
+    """A page that nothing links to is known and fetched soon after its feed was pushed."""
+    bench = crawled()
+    assert bench.asked(NEW) == []
+    reply = delivered(bench, subscribed(bench), Mention(NEW, bench.now_s))
+    bench.run(10)
+    assert (reply["status"], reply["new"]) == (202, 1)
+    assert len(bench.asked(NEW)) == 1
+    assert bench.credit(f"websub {FEED}") > 0.5
+
+
+def test_what_is_pushed_is_news_to_those_who_watch() -> None:
+    """An entry that a hub pushes counts as found there, with the date that its feed gives it; so does a pinged page."""
+    bench = crawled()
+    born_s = bench.now_s - 5.0
+    delivered(bench, subscribed(bench), Mention(NEW, born_s))
+    bench.push.answer(bench.now_s, "pinged", ping=ping(f"{HOME}pinged"))
+    bench.run(60)
+    state = bench.state
+    ids = state.urls.find([NEW, f"{HOME}pinged", FEED, KEY_FILE]).tolist()
+    finds = state.book.finds(ids)
+    assert [(finds[id_].source, finds[id_].how) for id_ in ids[:2]] == [(ids[2], "push"), (ids[3], "push")]
+    assert state.book.births(ids) == {ids[0]: born_s}
+
+
+def test_a_pushed_change_of_a_known_page_is_fetched_at_once() -> None:
+    """A page that is due in days is fetched within seconds when its feed says that it changed, and that comes true."""
+    bench = crawled()
+    before = len(bench.asked(PAGE))
+    bench.web.replies[PAGE] = text("<p>all of it is otherwise now")
+    delivered(bench, subscribed(bench), Mention(PAGE, bench.now_s))
+    bench.run(10)
+    assert len(bench.asked(PAGE)) == before + 1
+    assert bench.credit(f"websub {FEED}") > 0.5
+
+
+def test_old_entries_of_a_feed_say_nothing() -> None:
+    """Entries from before the last fetch of their page, and those without a date, move nothing and are not judged."""
+    bench = crawled()
+    before = len(bench.asked(PAGE))
+    reply = delivered(bench, subscribed(bench), Mention(PAGE, bench.now_s - 1e6), Mention(HOME))
+    bench.run(10)
+    assert reply["signalled"] == 0
+    assert len(bench.asked(PAGE)) == before
+
+
+def test_a_push_counts_as_a_look_at_the_feed() -> None:
+    """After a push the feed is due a whole interval later."""
+    bench = crawled()
+    bench.run(300, at_once_s=100.0)
+    delivered(bench, subscribed(bench))
+    row = bench.drive.pages()[FEED]
+    assert row.due_s == bench.now_s + bench.settings.config.crawl.source_interval_s
+
+
+def test_what_no_site_takes_is_passed_over() -> None:
+    """A hub cannot make us fetch anything elsewhere, nor what robots.txt forbids."""
+    bench = Bench(small_web())
+    bench.web.replies[f"{HOME}robots.txt"] = robots("Disallow: /secret")
+    bench.run(30)
+    said = (Mention("https://elsewhere.example.com/"), Mention(f"{HOME}secret"), Mention("javascript:x"))
+    delivered(bench, subscribed(bench), *said)
+    bench.run(20)
+    assert bench.asked(f"{HOME}secret") == bench.asked("https://elsewhere.example.com/") == []
+
+
+def test_false_signals_lose_credit_until_they_move_nothing() -> None:
+    """A source that cries wolf is believed less each time, and in the end its page is left to its own time."""
+    bench = crawled()
+    token, believed = subscribed(bench), [bench.credit(f"websub {FEED}")]
+    for _ in range(2):
+        bench.run(1_000, at_once_s=1_000.0)  # longer than a signal may be late
+        delivered(bench, token, Mention(PAGE, bench.now_s))
+        bench.run(6)
+        believed.append(bench.credit(f"websub {FEED}"))
+    assert believed == sorted(set(believed), reverse=True)
+    bench.push.book.keep_credit(f"websub {FEED}", Credit(0.0, 60.0), 0, 0.0)
+    before = len(bench.asked(PAGE))
+    delivered(bench, token, Mention(PAGE, bench.now_s))
+    bench.run(20)
+    assert len(bench.asked(PAGE)) == before
+
+
+def test_signals_take_no_more_than_their_share_of_a_host() -> None:
+    """Many changes at once are looked at no faster than the share of the host's pauses allows, but for a burst."""
+    pages = [f"{HOME}p{number}" for number in range(30)]
+    web = MemoryWeb({HOME: page(*pages)})
+    web.replies.update({url: text(f"<p>{url}") for url in pages})
+    bench = Bench(web).run(60, at_once_s=20.0)
+    before = sum(len(bench.asked(url)) for url in pages)
+    delivered(bench, _other_topic(bench), *(Mention(url, bench.now_s) for url in pages))
+    bench.run(50, at_once_s=2.0)
+    woken = sum(len(bench.asked(url)) for url in pages) - before
+    assert 5 < woken <= 50 * SHARE + 6
+
+
+def _other_topic(bench: Bench) -> str:
+    """A subscription to the home page, for want of a feed."""
+    wall_s = bench.settings.clock.wall()
+    bench.push.subscribing.offered(HOME, HUB, HOME, wall_s)
+    (errand,) = bench.push.subscribing.errands(wall_s)
+    assert bench.push.subscribing.verified(errand.token, Intent("subscribe", HOME, 3_600.0), wall_s) == ""
+    return errand.token
+
+
+# subscriptions
+
+
+@pytest.mark.parametrize(
+    ("intent", "ignored"),
+    [
+        (Intent("subscribe", FEED, 3_600.0), 0),
+        (Intent("subscribe", f"{HOME}other", 3_600.0), 1),
+        (Intent("unsubscribe", FEED), 1),
+        (Intent("publish", FEED), 1),
+    ],
+)
+def test_only_what_was_asked_for_is_verified(intent: Intent, ignored: int) -> None:
+    """A hub that asks about another topic, or wants to end what nobody ended, is not answered; that is counted."""
+    bench = crawled()
+    bench.push.subscribing.offered(FEED, HUB, FEED, 1.0)
+    (errand,) = bench.push.subscribing.errands(2.0)
+    reply = bench.push.answer(bench.now_s, "intent", token=errand.token, intent=intent)
+    assert bool(reply["why_not"]) is bool(ignored)
+    assert len(bench.push.book.ignored(5)) == ignored
+
+
+def test_nobody_can_verify_what_was_not_asked() -> None:
+    """Without a request that waits for its answer, and after it was answered, no question is."""
+    bench = crawled()
+    bench.push.subscribing.offered(FEED, HUB, FEED, 1.0)
+    row = bench.push.book.subscriptions(1)[0]
+    assert bench.push.subscribing.verified(row.token, Intent("subscribe", FEED), 1.0)
+    token = subscribed(bench)
+    assert bench.push.subscribing.verified(token, Intent("subscribe", FEED), 1.0)
+    assert bench.push.subscribing.verified("guessed", Intent("subscribe", FEED), 1.0)
+
+
+def test_a_subscription_is_renewed_before_its_lease_ends() -> None:
+    """The hub is asked again while the old lease still holds, and the new one counts from then."""
+    bench = crawled()
+    token = subscribed(bench)
+    row = bench.push.book.subscription_of(token)
+    assert row is not None
+    assert bench.push.subscribing.errands(row.next_wall_s - 1.0) == []
+    assert row.next_wall_s < row.lease_wall_s
+    (again,) = bench.push.subscribing.errands(row.next_wall_s)
+    assert again.token == token
+    assert bench.push.subscribing.verified(token, Intent("subscribe", FEED, 3_600.0), row.next_wall_s) == ""
+    later = bench.push.book.subscription_of(token)
+    assert later is not None
+    assert later.lease_wall_s > row.lease_wall_s
+
+
+def test_a_hub_that_fails_is_asked_ever_more_rarely() -> None:
+    """After each failure the next attempt is later, with the reason kept."""
+    bench = crawled()
+    bench.push.subscribing.offered(FEED, HUB, FEED, 0.0)
+    wall_s, waits = 0.0, []
+    for _ in range(4):
+        (errand,) = bench.push.subscribing.errands(wall_s)
+        bench.push.subscribing.came(errand.token, "no connection")
+        row = bench.push.book.subscriptions(1)[0]
+        waits.append(row.next_wall_s - wall_s)
+        wall_s = row.next_wall_s
+    assert waits == sorted(set(waits))
+    assert row.why == "no connection"
+
+
+def test_a_feed_that_is_no_longer_ours_is_left() -> None:
+    """When its site is gone, the hub is told to end it, deliveries are answered with Gone, and nothing is renewed."""
+    bench = crawled()
+    token = subscribed(bench)
+    bench.drive.rule(bench.drive.rules.__class__(recrawl=True))
+    assert delivered(bench, token)["status"] == 410
+    (errand,) = bench.push.subscribing.errands(bench.settings.clock.wall() + 3_600.0)
+    assert dict(errand.form)["hub.mode"] == "unsubscribe"
+    assert bench.push.subscribing.verified(token, Intent("unsubscribe", FEED), 1.0) == ""
+
+
+def test_without_an_address_of_our_own_no_hub_is_asked() -> None:
+    """The subscription is wanted, and waits."""
+    bench = crawled(public_url="")
+    bench.push.subscribing.offered(FEED, HUB, FEED, 1.0)
+    assert bench.push.subscribing.errands(2.0) == []
+    assert [row.standing for row in bench.push.book.subscriptions(5)] == ["wanted"]
+
+
+def test_an_unknown_question_is_wrong_usage() -> None:
+    """A newer caller is told that the keeper is older."""
+    with pytest.raises(UsageError):
+        crawled().push.answer(0.0, "dance")
+
+
+# pings
+
+
+def test_a_ping_waits_for_its_key_and_then_counts() -> None:
+    """The first ping under a key is accepted; when the key file has come, its URL is fetched; later ones are taken."""
+    bench = crawled()
+    assert bench.push.pinging.pinged(ping(NEW), bench.now_s).status == 202
+    bench.run(15)
+    assert len(bench.asked(KEY_FILE)) == 1
+    assert len(bench.asked(NEW)) == 1
+    bench.web.replies[PAGE] = text("<p>all of it is otherwise now")
+    assert bench.push.pinging.pinged(ping(PAGE), bench.now_s).status == 200
+    bench.run(15)
+    assert len(bench.asked(PAGE)) == 2
+    assert bench.credit(PINGED) > 0.5
+
+
+def test_a_wrong_key_is_refused_and_its_urls_forgotten() -> None:
+    """A key whose file is missing, or says something else, opens nothing."""
+    bench = crawled()
+    bench.web.replies[f"{HOME}another-key.txt"] = text("something else", "text/plain")
+    for key in ("missing-key", "another-key"):
+        assert bench.push.pinging.pinged(ping(NEW, key=key), bench.now_s).status == 202
+        bench.run(15)
+        assert bench.push.pinging.pinged(ping(NEW, key=key), bench.now_s).status == 403
+    assert bench.asked(NEW) == []
+    assert bench.push.book.ignored(5)[0].source == PINGED
+
+
+def test_hosts_of_nobody_are_refused() -> None:
+    """A ping for a host that is no site's is not looked up at all."""
+    bench = crawled()
+    other = Ping(KEY, f"https://example.com/{KEY}.txt", ("https://example.com/a",))
+    assert bench.push.pinging.pinged(other, bench.now_s).status == 422
+    bench.run(5)
+    assert bench.asked(other.key_url) == []
+
+
+def test_whoever_guesses_keys_has_few_tries() -> None:
+    """Many keys for one host are soon answered with too many requests, and few files are asked for."""
+    bench = crawled()
+    statuses = []
+    for number in range(20):
+        statuses.append(bench.push.pinging.pinged(ping(NEW, key=f"guess-{number:04}"), bench.now_s).status)
+        bench.run(2)
+    assert set(statuses) == {202, 429}
+    assert sum(len(bench.asked(f"{HOME}guess-{number:04}.txt")) for number in range(20)) < 10
+
+
+# promises
+
+
+def test_a_promise_is_kept_whatever_the_price() -> None:
+    """A page that never changes is fetched at least as often as was promised, and others are not."""
+    bench = crawled(sites=(Site(HOME, promise=("60 /page",)),))
+    bench.run(400, at_once_s=2.0)
+    times = bench.asked(PAGE)
+    assert max(later - sooner for sooner, later in pairwise(times)) <= 60
+    assert len(times) < 20
+
+
+def test_a_promise_never_breaks_politeness() -> None:
+    """With a promise, the host is still never asked sooner than its pause allows."""
+    bench = crawled(sites=(Site(HOME, promise=("20 /page",)),), delay_s=5.0)
+    bench.run(100)
+    log = bench.drive.asked_of("example.org")
+    assert all(later.sent_s - sooner.ended_s >= 5.0 - 1e-6 for sooner, later in pairwise(log))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"promise": ("2 /page",), "delay_s": 5.0}, "10s at best"),
+        ({"promise": ("900 /page",), "hours": "22:00-06:00"}, "closed for 16h"),
+        ({"promise": ("900 https://example.com/",)}, "does not belong"),
+    ],
+)
+def test_what_politeness_has_no_room_for_is_refused(changes: dict[str, object], said: str) -> None:
+    """A promise that pauses or hours do not allow, or of another site's page, is refused with what is possible."""
+    bench = crawled()
+    bench.drive.book.keep_site(_row(Site(HOME)))
+    with pytest.raises(SiteError, match=said):
+        refuse_unkeepable(SetSite(HOME, changes, "promise"), bench.state)
+
+
+def test_a_crawl_delay_counts_as_politeness() -> None:
+    """What robots.txt asks for is known, and no promise goes below it."""
+    bench = Bench(small_web())
+    bench.web.replies[f"{HOME}robots.txt"] = robots("Crawl-delay: 30")
+    bench.run(60)
+    bench.drive.book.keep_site(_row(Site(HOME)))
+    with pytest.raises(SiteError, match="1min at best"):
+        refuse_unkeepable(SetSite(HOME, {"promise": ("45 /page",)}, "promise"), bench.state)
+    refuse_unkeepable(SetSite(HOME, {"promise": ("900 /page",)}, "promise"), bench.state)
+
+
+def _row(site: Site) -> SiteRow:
+    return SiteRow(site, paused=False, added_s=0.0)

@@ -1,0 +1,212 @@
+"""Against a real hub on loopback: a feed that names it is subscribed to, verified and pushed; lies are ignored."""
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
+from typing import Any
+
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from tests.engine.memory_web import MemoryWeb, Reply, page
+from tests.push_hub import Hub, Reader
+from tests.runtime.push.push_setup import HOME, Bench, atom, text
+
+from vedette.adapters.push.push_store import Subscription
+from vedette.model import Failure
+from vedette.runtime.commands.rpc import Call
+from vedette.runtime.processes.push_calls import HubCaller
+from vedette.runtime.push.receiver import DELIVERIES, FolderPush
+from vedette.runtime.push.subscriptions import HubErrand
+from vedette.web.push.routes import push_routes
+
+FEED, NEW = f"{HOME}feed.xml", f"{HOME}new"
+PATIENCE_S = 20.0
+
+
+class _Desk:
+    """Carries questions of the server's threads to the keeper, which lives in this one."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self._calls: Queue[tuple[Call, Queue[dict[str, object]]]] = Queue()
+
+    def ask(self, _folder: Path, call: Call) -> dict[str, object]:
+        """As a server does; it waits."""
+        reply: Queue[dict[str, object]] = Queue()
+        self._calls.put((call, reply))
+        return reply.get(timeout=PATIENCE_S)
+
+    def until(self, is_so: Callable[[], Any]) -> None:
+        """Answer whoever asks, until something is so."""
+        end_s = time.monotonic() + PATIENCE_S
+        while not is_so():
+            assert time.monotonic() < end_s, "it did not come to be so"
+            try:
+                call, reply = self._calls.get(timeout=0.02)
+            except Empty:
+                continue
+            reply.put(self._bench.push.answer(self._bench.now_s, **call.arguments))
+
+    def during(self, work: Callable[[], Any]) -> Any:
+        """Answer whoever asks while something is done elsewhere; what came of it."""
+        done: list[Any] = []
+        thread = Thread(target=lambda: done.append(work()), daemon=True)
+        thread.start()
+        self.until(lambda: done)
+        return done[0]
+
+
+class _Push(FolderPush):
+    """The state of a bench is in memory, so subscriptions are read where the keeper has them."""
+
+    def __init__(self, desk: _Desk) -> None:
+        super().__init__(Path(), ask=desk.ask)
+        self.known: dict[str, Subscription] = {}
+
+    def _subscription(self, token: str) -> Subscription | None:
+        return self.known.get(token)
+
+
+@contextmanager
+def served(push: FolderPush, listener: socket.socket) -> Iterator[None]:
+    """Our addresses for push, by a real server."""
+    app = Starlette(routes=push_routes(push))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
+    thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(PATIENCE_S)
+
+
+@contextmanager
+def meeting() -> Iterator[tuple[Hub, Bench, _Desk, _Push]]:
+    """A hub, a keeper that knows a feed of it, and our server between them."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    with Hub() as hub:
+        feed = Reply(200, (("content-type", "application/atom+xml"),), atom(HOME, hub=hub.url))
+        web = MemoryWeb({HOME: page("/feed.xml"), FEED: feed, NEW: text("<p>something new")})
+        bench = Bench(web, public_url=f"http://127.0.0.1:{listener.getsockname()[1]}").run(20, at_once_s=10.0)
+        desk = _Desk(bench)
+        push = _Push(desk)
+        with served(push, listener):
+            yield hub, bench, desk, push
+
+
+def subscribed(hub: Hub, bench: Bench, desk: _Desk, push: _Push) -> Reader:
+    """The hub was asked, asked back, and was answered."""
+    bench.push.subscribing.offered(FEED, hub.url, FEED, bench.settings.clock.wall())
+    (errand,) = bench.push.subscribing.errands(bench.settings.clock.wall())
+    assert isinstance(errand, HubErrand)
+    with HubCaller(bench.settings) as caller:
+        assert desk.during(lambda: caller.post(errand.hub, errand.form)) == ""
+    desk.until(hub.verified.is_set)
+    row = bench.push.book.subscription_of(errand.token)
+    assert row is not None
+    push.known[errand.token] = row
+    return next(iter(hub.readers.values()))
+
+
+def test_a_hub_pushes_and_its_news_is_fetched() -> None:
+    """From the request over the hub's question to a signed delivery, by every method: the new page is fetched."""
+    with meeting() as (hub, bench, desk, push):
+        reader = subscribed(hub, bench, desk, push)
+        assert reader.topic == FEED
+        assert bench.push.book.subscriptions(1)[0].standing == "active"
+        for method in ("sha1", "sha256", "sha384", "sha512"):
+            assert desk.during(partial(hub.publish, FEED, atom(NEW), method)) == [202]
+        bench.run(10)
+        assert len(bench.asked(NEW)) == 1
+        assert bench.push.book.ignored(5) == []
+
+
+def test_a_hub_that_lies_is_ignored_and_counted() -> None:
+    """Wrong signatures, another topic, what is no feed: taken without a word, nothing is found, each reason counted."""
+    with meeting() as (hub, bench, desk, push):
+        reader = subscribed(hub, bench, desk, push)
+        body, other = atom(NEW), '<https://example.org/other>; rel="self"'
+        lies = [
+            (body, "sha256=00", ""),
+            (body, "", ""),
+            (body, "md5=00", ""),
+            (body, hub.signature(reader, body), other),
+            (b"no feed", hub.signature(reader, b"no feed"), ""),
+        ]
+        statuses = [desk.during(partial(hub.send, reader, *lie)) for lie in lies]
+        bench.run(5)
+        assert statuses == [202] * len(lies)
+        assert bench.asked(NEW) == []
+        counted = {row.why: row.times for row in bench.push.book.ignored(9)}
+        assert counted == {"a wrong signature": 3, "another topic than was asked for": 1, "no feed": 1}
+
+
+def test_a_hub_that_floods_is_told_to_wait() -> None:
+    """More deliveries than a feed can have are refused before the keeper hears of them."""
+    with meeting() as (hub, bench, desk, push):
+        reader, body = subscribed(hub, bench, desk, push), atom(HOME)
+        signature = hub.signature(reader, body)
+        most = DELIVERIES.requests
+        statuses = desk.during(lambda: [hub.send(reader, body, signature) for _ in range(most + 5)])
+        assert statuses == [202] * most + [429] * 5
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ({"mode": "subscribe", "topic": f"{HOME}other", "challenge": "x"}, 404),
+        ({"mode": "unsubscribe", "topic": FEED, "challenge": "x"}, 404),
+        ({"mode": "subscribe", "topic": FEED, "challenge": "x"}, 404),
+        ({"mode": "subscribe", "topic": FEED, "challenge": "x" * 5_000}, 404),
+        ({}, 404),
+    ],
+)
+def test_a_challenge_is_echoed_only_for_what_was_asked(query: dict[str, str], status: int) -> None:
+    """After it was verified once, no other question is answered: neither another topic nor an end nor a repetition."""
+    with meeting() as (hub, bench, desk, push):
+        reader = subscribed(hub, bench, desk, push)
+        told = desk.during(lambda: hub.ask_back(reader.callback, **query))
+        assert told == (status, "")
+
+
+def test_an_address_that_nobody_gave_out_does_not_exist() -> None:
+    """Deliveries and questions to a guessed callback are not found."""
+    with meeting() as (hub, bench, desk, _):
+        guessed = Reader(f"{bench.public_url}/push/guessed", FEED, "x")
+        assert desk.during(lambda: hub.send(guessed, atom(NEW), "sha256=00")) == 404
+        assert (
+            desk.during(lambda: hub.ask_back(guessed.callback, mode="subscribe", topic=FEED, challenge="x"))[0] == 404
+        )
+
+
+def test_a_hub_at_a_private_address_is_not_asked() -> None:
+    """Without leave for private addresses the hub on loopback hears nothing, and the reason is told."""
+    with Hub() as hub:
+        bench = Bench(MemoryWeb({HOME: page()}))
+
+        with HubCaller(replace(bench.settings, allow_private=False)) as caller:
+            assert "private address" in caller.post(hub.url, [("hub.mode", "subscribe")])
+        assert hub.forms == []
+
+
+@pytest.mark.parametrize("status", [400, 404, 500])
+def test_a_hub_that_refuses_is_quoted(status: int) -> None:
+    """What the hub answered is the trouble that is kept."""
+    with Hub(status=status) as hub, HubCaller(Bench(MemoryWeb({HOME: page()})).settings) as caller:
+        assert caller.post(hub.url, [("hub.mode", "subscribe")]) == f"the hub answered {status}"
+
+
+def test_a_hub_that_is_away_is_told_as_such() -> None:
+    """Nobody listens: that is said, and nothing raises."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with HubCaller(Bench(MemoryWeb({HOME: page()})).settings) as caller:
+        assert caller.post(f"http://127.0.0.1:{port}/", []).startswith(str(Failure.CONNECT))

@@ -1,0 +1,204 @@
+"""Learning from a record on disk: what searches then read, what is told of it, and how it is switched off."""
+
+from contextlib import closing
+from math import nan
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.learn.sample_events import DAY_S, made_record
+
+from vedette.adapters.clock import start_clock
+from vedette.adapters.crawl_store.data_folder import hold, open_state
+from vedette.adapters.event_store.slate_log import SlateLog
+from vedette.adapters.event_store.writer import RecordBook
+from vedette.adapters.index_store.generations import Generations
+from vedette.adapters.index_store.page_table import PageFacts, TableWriter
+from vedette.engine.search.learned_order import group_number
+from vedette.learn.clicks.experiment_groups import ALL, PLAIN, group_of
+from vedette.learn.clicks.rollback_guard import Guarded
+from vedette.learn.events import Event, Record, SlateRecord
+from vedette.runtime.commands.setting_commands import carry_out_setting, learns
+from vedette.runtime.search.click_learning import Learning, learn
+from vedette.runtime.search.ranking_told import keep_told, read_told, status_words
+from vedette.runtime.search.reputation_store import FILE, ReputationFile
+from vedette.serve.rank.reranking import POLICY, UNPROVEN
+from vedette.web.commands.commands import SetMachine
+from vedette.web.console.ports.rank_ports import RankingTold
+
+PAGES = {page: 0.03 * page for page in range(1, 11)}
+FACTS = PageFacts(3, 0, 120, -5, nan, 10.0, 20.0, 2, 0.0, "public", "en", "html")
+NOW_S = 4 * DAY_S
+
+
+@pytest.fixture
+def generation(tmp_path: Path) -> Path:
+    """The generation of an index with some pages, which serves."""
+    generations = Generations(tmp_path)
+    path = generations.begin()
+    with closing(TableWriter(path)) as writer:
+        for id_ in PAGES:
+            writer.put(id_, FACTS, b"", (np.zeros(0, np.uint32), (0, 0, 0, 0, 0)), None)
+    generations.turn_to(path)
+    return path
+
+
+def record(folder: Path, slates: list[SlateRecord], events: list[Event]) -> None:
+    """Into the record, as servers and the recorder would."""
+    log = SlateLog(folder, "server-1")
+    records: list[Record] = [*slates, *events]
+    for each in records:
+        log.append(each)
+    log.close()
+    with closing(RecordBook(folder)) as book:
+        book.fold_all()
+
+
+def tried(slates: list[SlateRecord], page: int) -> list[SlateRecord]:
+    """The same searches, with one page there to be tried."""
+    return [
+        slate._replace(
+            results=tuple(s._replace(reason=UNPROVEN if s.page == page else "") for s in slate.results), policy=POLICY
+        )
+        for slate in slates
+    ]
+
+
+def test_clicks_become_a_file_that_searches_read(tmp_path: Path, generation: Path) -> None:
+    """Pages are known by what was made of them, for the query and anywhere; young ones are worth a view."""
+    record(tmp_path, *made_record(PAGES, 600))
+    told = learn(tmp_path, generation, NOW_S)
+    file = ReputationFile(generation)
+    assert file.look()
+    assert not file.look()
+    assert file.reputation is not None
+    found = file.reputation.of(np.array([10, 1, 999]), np.array([3, 3, 3]), group_number("Red KITES"))
+    assert found.mean[0] > found.mean[2] > found.mean[1]
+    assert found.looks[2] == 0.0
+    assert found.views_per_day > 0
+    assert file.reputation.teaching[0, 0] > 0
+    assert told.is_learned
+    assert read_told(generation.parent) == told
+
+
+def test_few_clicks_leave_relevance(tmp_path: Path, generation: Path) -> None:
+    """There is no file then, and an older one goes; it is said why."""
+    (generation / FILE).touch()
+    record(tmp_path, *made_record(PAGES, 20))
+    told = learn(tmp_path, generation, NOW_S)
+    assert not (generation / FILE).exists()
+    assert "too few" in status_words(told, NOW_S)
+
+
+def test_no_record_is_no_trouble(tmp_path: Path, generation: Path) -> None:
+    """Before anybody searched, nothing is learned."""
+    assert learn(tmp_path, generation, NOW_S)._replace(at_s=0.0) == RankingTold(
+        difference_give_or_take=float("inf"),
+        learned=RankingTold().learned._replace(give_or_take=float("inf")),
+        plain=RankingTold().plain._replace(give_or_take=float("inf")),
+    )
+
+
+def test_what_became_of_tried_pages_is_told(tmp_path: Path, generation: Path) -> None:
+    """How often each was shown for that, and opened; and the share of all that was shown."""
+    slates, events = made_record(PAGES, 400)
+    record(tmp_path, tried(slates, 10), events)
+    told = learn(tmp_path, generation, NOW_S)
+    (page,) = told.promoted
+    assert page.shown == told.tried == told.trying == 400
+    assert page.clicks == sum(event.page == 10 for event in events)
+    assert page.expected > told.general
+
+
+def test_harm_brings_back_the_safe_order(tmp_path: Path, generation: Path) -> None:
+    """Where clicks on the learned order are returned from at once, the file goes, and status says so."""
+    slates, events = made_record(PAGES, 1200)
+    half = [slate._replace(policy=POLICY) for slate in slates[::2]] + slates[1::2]
+    spoilt = {slate.id for slate in half[:600]}
+    quick = [event._replace(at_s=event.at_s + 1.0) if event.slate in spoilt else event for event in events]
+    back = [
+        slate._replace(id=f"{number:032x}", at_s=slate.at_s + 4.0, total=0, results=())
+        for number, slate in enumerate(half[:600])
+    ]
+    record(tmp_path, half + back, quick)
+    told = learn(tmp_path, generation, NOW_S)
+    assert told.difference < 0
+    assert not (generation / FILE).exists()
+    assert "guard" in status_words(told, NOW_S)
+    assert learn(tmp_path, generation, NOW_S + DAY_S).guard == told.guard
+
+
+def test_orders_are_told_by_the_version_that_ranks(tmp_path: Path, generation: Path) -> None:
+    """From its first search to its last; what an older version showed, by other lots, says nothing. It is kept."""
+    slates, events = made_record(PAGES, 1500)
+    by_lot = [
+        slate._replace(policy="linear/1" if group_of(slate.visitor) == PLAIN else POLICY, at_s=slate.at_s + 2 * DAY_S)
+        for slate in slates
+    ]
+    before, others = made_record(PAGES, 300, seed=9, policy="prospect/1")
+    record(tmp_path, before + by_lot, others + events)
+    told = learn(tmp_path, generation, NOW_S)
+    assert [each.name for each in told.orders] == [PLAIN, ALL]
+    assert 1490 <= told.orders[0].of_readers <= 1500
+    truth = 1 - np.prod([1 - 0.8**place * np.mean(list(PAGES.values())) for place in range(10)])
+    assert all(each.snips.low - 0.05 <= truth <= each.snips.high + 0.05 for each in told.orders)
+    assert read_told(generation.parent) == told
+
+
+def test_groups_are_compared_over_the_same_hours(tmp_path: Path, generation: Path) -> None:
+    """What was shown while nobody got the learned order is no part of the comparison."""
+    slates, events = made_record(PAGES, 300)
+    mixed = [slate._replace(policy=POLICY if number % 2 else "linear/1") for number, slate in enumerate(slates)]
+    later, others = made_record(PAGES, 300, seed=9)
+    apart = [slate._replace(at_s=slate.at_s + DAY_S) for slate in later]
+    record(tmp_path, mixed + apart, events + others)
+    told = learn(tmp_path, generation, NOW_S)
+    assert told.learned.clicks + told.plain.clicks == sum(event.kind == "click" for event in events)
+
+
+def test_switched_off_is_off(tmp_path: Path, generation: Path) -> None:
+    """What was learned is not used any more, and that is told; a guard is let go, with the evidence that it had."""
+    (generation / FILE).touch()
+    keep_told(generation.parent, RankingTold(guard=Guarded(9.0, 0.0, "so")))
+    learning = Learning(tmp_path, start_clock(NOW_S, 1.0), configured=False)
+    learning.step(generation, 100.0)
+    learning.close()
+    assert not (generation / FILE).exists()
+    told = read_told(generation.parent)
+    assert told is not None
+    assert "switched off" in status_words(told, 5.0)
+    assert not told.guard.holds(5.0)
+    assert told.guard.since_s >= NOW_S
+
+
+def test_an_order_switches_it_off_and_on_while_it_runs(tmp_path: Path, generation: Path) -> None:
+    """What the operator chose goes before what is configured, within seconds; given back, the file holds again."""
+    folder = tmp_path / "data"
+    (generation / FILE).touch()
+    with hold(folder):
+        state = open_state(folder, "here", NOW_S)
+        learning = Learning(folder, start_clock(NOW_S, 1.0), configured=True)
+        try:
+            learning.step(generation, 100.0)
+            assert (generation / FILE).exists()
+            carry_out_setting(SetMachine({"serve.learn": "false"}), state)
+            state.commit()
+            assert not learns(state.book, configured=True)
+            learning.step(generation, 110.0)
+            assert not (generation / FILE).exists()
+            carry_out_setting(SetMachine({"serve.learn": None}), state)
+            assert learns(state.book, configured=True)
+        finally:
+            learning.close()
+            state.close(clean=True)
+
+
+@pytest.mark.parametrize("damage", [b"", b"PK no archive", b"\0" * 500])
+def test_a_damaged_file_is_as_none(generation: Path, damage: bytes) -> None:
+    """Searches go on by relevance."""
+    (generation / FILE).write_bytes(damage)
+    (generation.parent / "ranking.json").write_bytes(damage)
+    file = ReputationFile(generation)
+    file.look()
+    assert file.reputation is None
+    assert read_told(generation.parent) is None

@@ -1,0 +1,164 @@
+"""Who is shown: the printed priorities, ours, and what every policy owes its callers."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.serve.ads.ad_batches import ads, drawn_ads
+
+from vedette.lab.baselines.ads.bmix import Bmix
+from vedette.lab.baselines.ads.bmix_e import BmixE
+from vedette.lab.baselines.ads.bmix_et import BmixEt
+from vedette.lab.baselines.ads.bmix_t import BmixT
+from vedette.lab.baselines.ads.bpol import Bpol
+from vedette.lab.baselines.ads.greedy import Greedy
+from vedette.lab.baselines.ads.linear import LinearRates
+from vedette.lab.baselines.ads.msvv import Msvv
+from vedette.lab.baselines.ads.two_level import TwoLevel
+from vedette.lab.core.conformance import CHECKS, Trial
+from vedette.lab.core.registry import policies
+from vedette.policy import rng_for
+from vedette.serve.ads.by_score import NOTHING
+from vedette.serve.ads.candidates import ranked
+from vedette.serve.ads.policies.bayes_greedy import Believed
+
+POLICIES = policies("serve.sponsor")
+ONE = ads(1, bid=[250], asked=[100], shown=[20], clicked=[3], remaining=[500], budget=[2_000])
+
+
+def test_all_the_named_policies_are_there() -> None:
+    """Each published name is found."""
+    printed = {"greedy", "msvv", "mix", "bmix", "bmix-e", "bmix-t", "bmix-et", "bpol", "two-level", "linear"}
+    assert printed | {"believed", "paced"} == set(POLICIES)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=8)  # ten policies, five checks each
+@given(seed=st.integers(0, 10_000), rows=st.sampled_from([0, 1, 2, 30]), k=st.integers(0, 4))
+def test_a_policy_owes_its_callers(name: str, seed: int, rows: int, k: int) -> None:
+    """Input unchanged, k distinct rows with propensities, the same again when asked again, states that keep."""
+    rng = rng_for(seed, "tests/sponsor")
+    trial = Trial(POLICIES[name], "choose", drawn_ads(rng, 12), drawn_ads(rng, rows), k, seed)
+    assert [wrong for check in CHECKS if (wrong := check(trial))] == []
+
+
+def test_the_printed_priorities() -> None:
+    """By hand: c = 3/20, n = 100, a quarter of the budget left."""
+    rate, logs = 3 / 20, math.log(100) / 20
+    plain, tuned = math.sqrt(2 * logs), math.sqrt(logs * min(0.25, rate * (1 - rate) + math.sqrt(2 * logs)))
+    spared = 1 - math.exp(-1 / 4)
+    expected = {
+        Greedy: rate * 250,
+        Msvv: rate * 250 * spared,
+        Bmix: (rate + plain) * 250,
+        BmixE: (rate + tuned) * 250,
+        BmixT: (rate + plain) * 250 * spared,
+        BmixEt: (rate + tuned) * 250 * spared,
+    }
+    for kind, score in expected.items():
+        assert kind().score(NOTHING, ONE)[0] == pytest.approx(score)
+
+
+@pytest.mark.parametrize("name", ["greedy", "msvv", "mix", "bmix", "bmix-e", "bmix-t", "bmix-et", "two-level"])
+def test_what_was_never_shown_comes_first_by_lot(name: str) -> None:
+    """Without a prior it counts as infinitely good; of two such ads either may be shown."""
+    options = ads(3, asked=[9] * 3, shown=[9, 0, 0], clicked=[9, 0, 0])
+    drawn = [POLICIES[name].choose((), options, 1, 0.0, rng_for(seed, "lot")) for seed in range(20)]
+    assert {int(picks.rows[0]) for picks in drawn} == {1, 2}
+
+
+def test_a_prior_counts_as_clicks_and_showings() -> None:
+    """With alpha = 2 and alpha + beta = 10 nothing is infinite, and the rate is (3 + 2) / (20 + 10)."""
+    told = ads(1, bid=[250], asked=[100], shown=[20], clicked=[3], prior_clicked=[2], prior_shown=[10])
+    bonus = math.sqrt(2 * math.log(100) / 30)
+    assert Bmix().score(NOTHING, told)[0] == pytest.approx((5 / 30 + bonus) * 250)
+    assert np.isfinite(Bmix().score(NOTHING, ads(1, asked=[3], prior_clicked=[2], prior_shown=[10]))).all()
+
+
+def test_who_has_no_budget_is_discounted_like_a_full_one() -> None:
+    """Else it would be preferred for setting no limit."""
+    two = ads(2, asked=[9] * 2, shown=[5, 5], clicked=[1, 1], remaining=[300, np.inf], budget=[300, np.inf])
+    one, other = Msvv().score(NOTHING, two)
+    assert one == other
+
+
+def test_bpol_forgets_when_the_set_of_ads_changes() -> None:
+    """Counts from before are gone, so an ad that looked bad is tried again; with ``keeps`` they stay."""
+    options = ads(2, asked=[50] * 2, shown=[40, 10], clicked=[20, 0], asked_then=[50] * 2, shown_then=[40, 10])
+    assert np.isinf(Bpol().choose((), options, 1, 0.0, rng_for(1, "b")).scores).all()
+    kept = Bpol(keeps=True).choose((), options, 1, 0.0, rng_for(1, "b")).scores
+    assert kept.tolist() == Bmix().score(NOTHING, options).tolist()
+
+
+def test_two_levels_learn_from_the_cluster() -> None:
+    """An ad that was clicked as often as another is shown first where its cluster does better."""
+    options = ads(
+        4,
+        cluster=[0, 0, 1, 1],
+        asked=[4_000] * 4,
+        shown=[900, 90, 900, 90],
+        clicked=[270, 9, 9, 9],
+        bid=[50, 100, 100, 100],
+    )
+    first = TwoLevel().choose((), options, 1, 0.0, rng_for(1, "c")).rows[0]
+    assert options.cluster[first] == 0
+
+
+def test_features_stand_for_ads_that_share_them() -> None:
+    """A new ad of a phrase and an advertiser who are clicked is worth more than one of those who are not."""
+    seen = ads(
+        6,
+        phrase=[0, 0, 1, 1, 0, 1],
+        advertiser=[0, 1, 0, 1, 0, 1],
+        shown=[900, 900, 900, 900, 0, 0],
+        clicked=[180, 90, 90, 9, 0, 0],
+    )
+    policy = LinearRates(exploration=0.0)
+    told = policy.told(policy.observe(policy.start(None), seen, 0.0))
+    score = policy.score(told, seen)
+    assert score[4] == pytest.approx(score[0])
+    assert score[5] == pytest.approx(score[3])
+    assert score[0] > score[1] > score[3]
+    assert (LinearRates().score(told, seen) > score).all()
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=7), st.integers(0, 8), st.integers(0, 99))
+def test_propensities_are_those_of_the_lot(scores: list[int], k: int, seed: int) -> None:
+    """The k highest, and those that tie for the last places share them."""
+    picks = ranked(np.array(scores, float), k, rng_for(seed, "ties"))
+    k = min(k, len(scores))
+    best = sorted(scores, reverse=True)[:k]
+    assert [scores[row] for row in picks.rows] == best
+    for row, propensity in zip(picks.rows.tolist(), picks.propensities.tolist(), strict=True):
+        above, tied = sum(one > scores[row] for one in scores), scores.count(scores[row])
+        assert propensity == pytest.approx(min(1.0, (k - above) / tied))
+
+
+def test_ours_believes_a_stranger_by_its_phrase() -> None:
+    """A new ad of a phrase where people click is worth more than one of a phrase where they do not."""
+    seen = ads(4, phrase=[0, 0, 1, 1], shown=[500, 500, 500, 500], clicked=[60, 50, 3, 4])
+    policy = Believed()
+    state = policy.observe(policy.start(None), seen, 0.0)
+    known = policy.observe(
+        state, ads(6, phrase=[0, 0, 1, 1, 0, 1], shown=[500] * 4 + [0] * 2, clicked=[60, 50, 3, 4, 0, 0]), 1.0
+    )
+    good, bad = (
+        policy.score(policy.told(known), ads(1, ad=[ad], phrase=[phrase]))[0] for ad, phrase in ((4, 0), (5, 1))
+    )
+    assert good > 2 * bad
+
+
+def test_ours_believes_counts_more_the_more_there_are() -> None:
+    """One click of two is believed less than a hundred of two hundred."""
+    policy = Believed(exploration=0.0)
+    few, many = (ads(1, shown=[times], clicked=[times / 2]) for times in (2, 200))
+    assert policy.score(NOTHING, few)[0] < policy.score(NOTHING, many)[0] < 0.5 * 100
+
+
+def test_ours_says_why() -> None:
+    """The rate, how sure, the bid and the discount, in one line."""
+    said = Believed().reason(Believed().start(None), ONE, 0, 0.0)
+    assert "believed to click" in said
+    assert "bid 2.50" in said

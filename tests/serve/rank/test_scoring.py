@@ -1,0 +1,26 @@
+"""A score is the sum of what its features added."""
+
+import numpy as np
+
+from vedette.engine.search.scoring import ALL_FEATURES
+from vedette.serve.rank.scoring import scored
+from vedette.serve.rank.weights import WEIGHTS
+
+
+def test_contributions_add_up() -> None:
+    """What each feature added makes the score, and a feature without a weight adds nothing."""
+    features = np.random.default_rng(1).random((5, 3))
+    result = scored(features, ("a", "b", "c"), {"a": 2.0, "c": -1.0})
+    assert np.allclose(result.scores, 2 * features[:, 0] - features[:, 2])
+    assert np.allclose(result.contributions.sum(axis=1), result.scores)
+    assert not result.contributions[:, 1].any()
+
+
+def test_every_weight_is_of_a_feature() -> None:
+    """A weight whose feature is misspelt would count for nothing, silently."""
+    assert set(WEIGHTS) <= {feature.key for feature in ALL_FEATURES}
+
+
+def test_only_spam_speaks_against_a_page() -> None:
+    """No match of words ever moves a page down."""
+    assert {key for key, weight in WEIGHTS.items() if weight < 0} == {"spam"}

@@ -1,0 +1,208 @@
+"""Words: one form for everything that reads the same, numbers for words, and no text that is too much."""
+
+# ruff: noqa: RUF001 - letters that look alike are what is tested here
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.text import composed, located, number_of, numbers_of, read_character, spaced, stirred, words_of
+
+ANYTHING = st.text(st.characters(exclude_categories=()))
+ODD = (
+    "aéßæǅİ\u0131ŉΐςЁ々かが\u3099ｶﾞﬁक़ड़ि\u093c한각\u1100\u1161\u11a8אּ\u05bcثً"
+    "\u0301\u0323\u0345\u00ad\u200d\ufe0f²₂Ⅳ １Ａ+#cf.nNeEtT'ʼ-"
+)
+TRICKY = st.text(st.sampled_from(ODD) | st.characters(exclude_categories=()))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ""),
+        (" \t\n--- % ", ""),
+        ("Don't PANIC: 42", "don t panic 42"),
+        ("Python 3.9.0rc1", "python 3 9 0rc1"),
+        ("snake_case e-mail", "snake case e mail"),
+        ("co\u00adop\u200der\ufe0fate", "cooperate"),
+        ("Café Müller, Łódź, Ångström, İzmir", "cafe muller lodz angstrom izmir"),
+        ("Straße STRASSE œuvre Ærø þing ﬁne ǆ", "strasse strasse oeuvre aero thing fine dz"),
+        ("Ὀδυσσεύς ὈΔΥΣΣΕΎΣ ᾳ", "οδυσσευσ οδυσσευσ α"),
+        ("Ёлка и йод", "елка и иод"),
+        ("ＡＢＣ１２ ｶﾞｽ", "abc12 ガ ス"),
+        ("日本語 text 東京tower", "日 本 語 text 東 京 tower"),
+        ("がか", "が か"),
+        ("한국어", "한 국 어"),
+        ("ภาษา", "ภ า ษ า"),
+        ("हिन्दी की", "हिन्दी की"),
+        ("CO₂, note¹, Ⅳ, 1\ufe0f\u20e3", "co2 note iv 1"),
+        ("п'ять пʼять п’ять", "п ять п ять п ять"),
+    ],
+)
+def test_what_is_a_word(text: str, words: str) -> None:
+    """Letters and digits are folded, everything else separates, and some characters are words each."""
+    assert words_of(text) == words.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("C++", "cplusplus"),
+        ("C/C++ and Visual-C++.", "c cplusplus and visual cplusplus"),
+        ("c++17 使用C++编程 «C++»", "cplusplus 17 使 用 cplusplus 编 程 cplusplus"),
+        ("(C#) F#!", "csharp fsharp"),
+        (".NET .net, .Net 8", "dotnet dotnet dotnet 8"),
+        ("a.net doc#x page.c#l10 c+++ abc++ .nets éc++ e\u0301c++", "a net doc x page c l10 c abc nets ec ec"),
+        ("http://example.net/#c", "http example net c"),
+    ],
+)
+def test_names_with_punctuation(text: str, words: str) -> None:
+    """C++, C#, F# and .NET are words where they stand for themselves, and not inside something else."""
+    assert words_of(text) == words.split()
+
+
+@given(TRICKY)
+def test_form_is_its_own_form(text: str) -> None:
+    """What has been folded once stays as it is."""
+    form = spaced(text)
+    assert spaced(form.decode()) == form
+
+
+@given(TRICKY)
+def test_equivalent_spellings_are_one(text: str) -> None:
+    """Composed and decomposed, a text has the same words."""
+    forms = {spaced(unicodedata.normalize(how, text)) for how in ("NFC", "NFD")}
+    assert forms == {spaced(text)}
+
+
+@given(TRICKY, TRICKY)
+def test_a_space_parts_texts(one: str, other: str) -> None:
+    """The words of two texts beside each other are the words of the one and then of the other."""
+    assert words_of(f"{one} {other}") == words_of(one) + words_of(other)
+
+
+@given(TRICKY)
+def test_words_are_spaced_once_and_short(text: str) -> None:
+    """A form has single spaces, none at its ends, and no word beyond 64 bytes."""
+    words = spaced(text).split(b" ") if spaced(text) else []
+    assert all(0 < len(word) <= 64 for word in words)
+    assert [word.decode() for word in words] == words_of(text)
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_short_way_is_the_long_way(text: str) -> None:
+    """A text in ASCII has the words that it has beside a letter of another alphabet."""
+    assert words_of(f"{text} ж") == [*words_of(text), "ж"]
+
+
+def test_every_character_is_settled() -> None:
+    """Each character there is has a form that is its own form, whichever way it is spelt."""
+    for block in [*range(0, 0xD800, 128), *range(0xE000, 0x3_0000, 128)]:
+        every = " ".join(chr(block + at) for at in range(128))
+        form = spaced(every)
+        assert spaced(form.decode()) == form
+        assert spaced(unicodedata.normalize("NFC", every)) == form
+        assert spaced(unicodedata.normalize("NFD", every)) == form
+
+
+def test_marks_that_are_letters_stay() -> None:
+    """Folding accents is for alphabets in which people leave them out; elsewhere it would make other words."""
+    for one, other in (("が", "か"), ("ぱ", "は"), ("कि", "क"), ("เก่า", "เกา"), ("각", "가")):
+        assert spaced(one) != spaced(other)
+
+
+def test_reading_of_one_character() -> None:
+    """A character read by itself is what it is inside a text, but for the spaces around lone characters."""
+    for character in "AéßЖ日ﬁ-\u00ad\u0301":
+        assert spaced(f"x{read_character(character)}y") == spaced(f"x{character}y")
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "ж", "ß", "हि", "\U00010400"])
+def test_long_words_are_cut(letter: str) -> None:
+    """A word ends after 64 bytes, between two characters; its neighbours are untouched."""
+    first, long, last = spaced(f"before {letter * 100} behind").split(b" ")
+    assert (first, last) == (b"before", b"behind")
+    assert 60 < len(long) <= 64
+    assert spaced(letter * 100).startswith(long.decode().encode())
+
+
+@given(ANYTHING)
+def test_no_text_fails(text: str) -> None:
+    """Lone surrogates, controls and unassigned characters are read like all others."""
+    form = spaced(text)
+    assert len(numbers_of(form)) == len(form.split())
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "é", "a ", "日", "ß", "क\u0323", "\u0301\u0323", "\u05b0\u0591\u0323", "c++", "ﷺ"]
+)
+def test_monotonous_texts(text: str) -> None:
+    """Endless words, endless marks and endless repetition are no trouble."""
+    form = spaced(text * 200_000)
+    assert len(set(numbers_of(form).tolist())) <= 1
+
+
+@given(st.lists(TRICKY, max_size=30))
+def test_equal_numbers_are_equal_words(texts: list[str]) -> None:
+    """Each word has its number wherever it stands, and no two words of a text share one."""
+    form = spaced(" ".join(texts))
+    words = form.decode().split()
+    numbers = numbers_of(form).tolist()
+    assert numbers == [number_of(word) for word in words]
+    assert len(set(numbers)) == len(set(words)) == len(set(zip(words, numbers, strict=True)))
+
+
+def test_numbers_are_spread() -> None:
+    """Short and alike words fill all sixteenths of the range alike, and hardly any two share a number."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    form = " ".join(a + b + c + d for a in letters for b in letters for c in letters for d in "abcd").encode()
+    numbers = numbers_of(form)
+    expected = len(numbers) / 16
+    assert abs(np.bincount(numbers >> np.uint32(28), minlength=16) - expected).max() < 5 * expected**0.5
+    assert abs(np.bincount(numbers & np.uint32(15), minlength=16) - expected).max() < 5 * expected**0.5
+    assert len(np.unique(numbers)) >= len(numbers) - 10
+
+
+def test_numbers_are_for_ever() -> None:
+    """A number is the upper half of the word's bytes, mixed and stirred, in every process and machine."""
+    factor, value = 0x9E37_79B9_7F4A_7C15, int.from_bytes(b"vedette", "little")
+    mixed = (value ^ value >> 32) * factor % 2**64
+    assert number_of("vedette") == int(stirred(np.array([mixed], np.uint64))[0]) >> 32
+
+
+def test_no_word_has_no_number() -> None:
+    """Without words there are no numbers; the number of nothing is 0."""
+    assert len(numbers_of(b"")) == 0
+    assert numbers_of(b"").dtype == np.uint32
+    assert number_of("") == 0
+
+
+@given(TRICKY)
+def test_words_are_located(text: str) -> None:
+    """Each word of a text, cut out from where it is said to stand, is that word; nothing lies between but signs."""
+    text = composed(text)
+    found = located(text)
+    assert found is not None
+    pieces = [text[start:end] for start, end in zip(found.starts.tolist(), found.ends.tolist(), strict=True)]
+    assert [word for piece in pieces for word in words_of(piece)] == words_of(text)
+    assert found.numbers.tolist() == numbers_of(spaced(text)).tolist()
+
+
+def test_names_are_located() -> None:
+    """A name is located with its punctuation, and one that hangs on a letter is no name."""
+    text = "C++, c#-like, .NET; \u2c62c++ doc#x"
+    found = located(text)
+    assert found is not None
+    places = dict(
+        zip(found.numbers.tolist(), zip(found.starts.tolist(), found.ends.tolist(), strict=True), strict=True)
+    )
+    names = [text[slice(*places[number_of(word)])] for word in ("cplusplus", "csharp", "dotnet", "doc")]
+    assert names == ["C++", "c#", ".NET", "doc"]
+
+
+@given(TRICKY)
+def test_composing_changes_no_word(text: str) -> None:
+    """A text whose spellings were made one has the words that it had."""
+    assert spaced(composed(text)) == spaced(text)

@@ -1,0 +1,240 @@
+"""The part of the API that changes something: for operators' keys alone, strict in what it takes."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.web.small_operator import SmallDesk, SmallOperator, SmallWatch
+from tests.web.small_search import Ask, Heard, made_key, served
+
+from vedette.config import Rate, Serve
+from vedette.errors import SiteError, UsageError
+from vedette.model import Site
+from vedette.web.commands.commands import (
+    AddRules,
+    AddSite,
+    AddWatch,
+    FetchNow,
+    PauseSite,
+    RemoveRules,
+    RemoveSite,
+    RemoveWatch,
+    Rule,
+    SetSite,
+    Undo,
+)
+from vedette.web.console.ports.alerts import KeptWatch, SentMessage
+from vedette.web.console.routes import ConsoleParts
+
+OPEN = Serve(rate=Rate(0, 1.0))
+ADMIN, ADMIN_KEY = made_key("ops", "admin")
+READER, READER_KEY = made_key("ann", "search", "private")
+KEYS = (ADMIN_KEY, READER_KEY)
+
+
+@pytest.fixture(scope="module")
+def operator() -> SmallOperator:
+    """Who takes the orders."""
+    return SmallOperator()
+
+
+@pytest.fixture(scope="module")
+def ask(operator: SmallOperator) -> Iterator[Ask]:
+    """An open server with a console."""
+    with served(OPEN, lambda: KEYS, console=ConsoleParts(operator, SmallWatch(), SmallDesk())) as (ask, _):
+        yield ask
+
+
+def post(ask: Ask, order: object, key: str = ADMIN, **headers: str) -> Heard:
+    """An order is sent."""
+    body = order if isinstance(order, bytes) else json.dumps(order).encode()
+    sent = {"content-type": "application/json", **({"authorization": f"Bearer {key}"} if key else {}), **headers}
+    return ask("/api/v1/orders", sent, "POST", body)
+
+
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        (
+            {"order": "add_site", "site": "example.org/docs/", "settings": {"scope": "prefix", "delay": "5s"}},
+            AddSite(Site("https://example.org/docs/", scope="prefix", delay_s=5.0)),
+        ),
+        (
+            {"order": "set_site", "site": "example.org", "settings": {"exclude": ["/drafts/*"]}},
+            SetSite("https://example.org/", {"exclude": ("/drafts/*",)}, "exclude"),
+        ),
+        ({"order": "pause_site", "site": "example.org"}, PauseSite("https://example.org/", paused=True)),
+        ({"order": "resume_site", "site": "example.org"}, PauseSite("https://example.org/", paused=False)),
+        (
+            {"order": "remove_site", "site": "example.org", "with_pages": True},
+            RemoveSite("https://example.org/", with_pages=True),
+        ),
+        (
+            {"order": "add_rule", "kind": "block", "value": "spam.example"},
+            AddRules((Rule("block", "", "spam.example"),)),
+        ),
+        (
+            {"order": "remove_rule", "kind": "synonym", "query": "K8s", "value": "Kubernetes"},
+            RemoveRules((Rule("synonym", "k8s", "kubernetes"),)),
+        ),
+        ({"order": "fetch", "urls": ["example.org/a", "https://example.org/a"]}, FetchNow(("https://example.org/a",))),
+        ({"order": "undo", "action": 7.0}, Undo(7)),
+    ],
+)
+def test_an_order_is_understood_and_carried_out(ask: Ask, operator: SmallOperator, sent: object, meant: object) -> None:
+    """The operator gets the order that was meant, with the key's name, and the answer has its number."""
+    heard = post(ask, sent)
+    assert operator.orders[-1] == meant
+    assert operator.actions(1)[0].by == "the key ops"
+    assert heard.status == 200
+    assert heard.json["action"] == operator.actions(1)[0].id
+
+
+@pytest.mark.parametrize(
+    ("sent", "field"),
+    [
+        (b"{", None),
+        ([], None),
+        ({}, "order"),
+        ({"order": "format_disk"}, "order"),
+        ({"order": "pause_site"}, "site"),
+        ({"order": "pause_site", "site": "exa mple"}, "site"),
+        ({"order": "pause_site", "site": "example.org", "why": "fun"}, "why"),
+        ({"order": "add_site", "site": "example.org", "settings": {"dealy": "1s"}}, "settings"),
+        ({"order": "add_site", "site": "example.org", "settings": {"delay": "1"}}, "settings"),
+        ({"order": "add_site", "site": "example.org", "settings": {"secrets": "hunter2"}}, "settings"),
+        ({"order": "add_site", "site": "example.org", "settings": {"ignore_robots": True}}, "settings"),
+        ({"order": "set_site", "site": "example.org", "settings": {}}, "settings"),
+        ({"order": "remove_site", "site": "example.org", "with_pages": "yes"}, "with_pages"),
+        ({"order": "add_rule", "kind": "boost", "value": "x"}, "kind"),
+        ({"order": "add_rule", "kind": "pin", "value": "https://example.org/"}, "query"),
+        ({"order": "add_rule", "kind": "block", "query": "q", "value": "example.org"}, "query"),
+        ({"order": "add_rule", "kind": "conceal", "value": "javascript:alert(1)"}, "value"),
+        ({"order": "fetch", "urls": []}, "urls"),
+        ({"order": "fetch", "urls": ["ftp://example.org/"]}, "urls"),
+        ({"order": "undo", "action": 0}, "action"),
+        ({"order": "undo", "action": True}, "action"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_is_done(
+    ask: Ask, operator: SmallOperator, sent: object, field: str | None
+) -> None:
+    """The refusal says which field, and never repeats what may be a secret."""
+    before = len(operator.orders)
+    heard = post(ask, sent)
+    assert heard.complaint == (400, "wrong_parameter", field)
+    assert "hunter2" not in heard.body.decode()
+    assert len(operator.orders) == before
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"authorization": "Bearer vk_guessed"}, 401),
+        ({"authorization": f"Bearer {READER}"}, 403),
+        ({"cookie": f"vedette_key={ADMIN}"}, 401),
+        ({"cookie": f"vedette_console={ADMIN}"}, 401),
+        ({"authorization": f"Basic {ADMIN}"}, 401),
+    ],
+)
+@pytest.mark.parametrize("path", ["/api/v1/orders", "/api/v1/actions"])
+def test_nobody_else_may(ask: Ask, operator: SmallOperator, path: str, headers: dict[str, str], status: int) -> None:
+    """Not without a key, not with another's, not with a cookie that a browser would send unasked."""
+    before = len(operator.orders)
+    method, body = ("POST", b'{"order": "undo", "action": 1}') if path.endswith("orders") else ("GET", b"")
+    heard = ask(path, {"content-type": "application/json", **headers}, method, body)
+    assert heard.status == status
+    assert "www-authenticate" in heard.headers or status != 401
+    assert len(operator.orders) == before
+
+
+def test_a_key_in_the_address_gives_no_orders(ask: Ask) -> None:
+    """Addresses end in logs and histories."""
+    heard = ask(f"/api/v1/orders?key={ADMIN}", {"content-type": "application/json"}, "POST", b"{}")
+    assert heard.status == 401
+
+
+def test_a_form_of_another_site_gives_no_orders(ask: Ask) -> None:
+    """What a form can send without asking is no JSON, and no other origin is given leave."""
+    order = {"order": "undo", "action": 1}
+    assert post(ask, order, **{"content-type": "text/plain"}).status == 415
+    assert post(ask, order, **{"content-type": "application/x-www-form-urlencoded"}).status == 415
+    asked = ask(
+        "/api/v1/orders", {"origin": "https://evil.example", "access-control-request-method": "POST"}, "OPTIONS"
+    )
+    assert "access-control-allow-origin" not in asked.headers
+
+
+def test_what_cannot_be_done_is_told_in_words(ask: Ask, operator: SmallOperator) -> None:
+    """As the operator says it; and the log tells what was done."""
+    operator.refusal = SiteError("https://example.org/ is no site of this folder")
+    heard = post(ask, {"order": "pause_site", "site": "example.org"})
+    operator.refusal = None
+    assert heard.complaint == (409, "cannot_be_done", None)
+    assert "no site of this folder" in heard.json["error"]["message"]
+    post(ask, {"order": "pause_site", "site": "example.org"})
+    log = ask("/api/v1/actions?n=1", {"authorization": f"Bearer {ADMIN}"}).json["actions"]
+    assert [line["by"] for line in log] == ["the key ops"]
+
+
+def test_without_a_crawler_there_is_nobody_to_order() -> None:
+    """A server that has no console says so."""
+    with served(OPEN, lambda: KEYS) as (ask, _):
+        assert post(ask, {"order": "undo", "action": 1}).complaint[:2] == (503, "no_crawler")
+
+
+anything: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+fields = ("site", "settings", "paused", "with_pages", "kind", "query", "value", "urls", "host", "action")
+orders = st.sampled_from(["add_site", "set_site", "pause_site", "remove_site", "add_rule", "fetch", "dismiss", "undo"])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(orders, st.dictionaries(st.sampled_from(fields), anything, max_size=4))
+def test_whatever_is_sent_is_answered(ask: Ask, order: str, told: dict[str, Any]) -> None:
+    """Done or refused in words, never a fault."""
+    assert post(ask, {**told, "order": order}).status in {200, 400, 409}
+
+
+class PickyDesk:
+    """No watches; and nothing may be sent to this machine."""
+
+    def watches(self) -> list[KeptWatch]:
+        """None."""
+        return []
+
+    def messages(self, _most: int) -> list[SentMessage]:
+        """None."""
+        return []
+
+    def refusal(self, webhook: str) -> str:
+        """By its host."""
+        return "127.0.0.1 is a private address" if "127.0.0.1" in webhook else ""
+
+    def test(self, name: str) -> SentMessage:
+        """There is none to send."""
+        raise UsageError(name)
+
+
+def test_a_watch_is_ordered_and_its_webhook_must_be_allowed() -> None:
+    """What console and command line refuse is refused here, too; nor may a key name a reader of private pages."""
+    operator = SmallOperator()
+    parts = ConsoleParts(operator, SmallWatch(), SmallDesk(), watches=PickyDesk())
+    with served(OPEN, lambda: KEYS, console=parts) as (ask, _):
+        watch = {"order": "add_watch", "name": "all", "place": "*"}
+        assert post(ask, {**watch, "webhook": "https://example.org/hook"}).status == 200
+        assert post(ask, {**watch, "webhook": "http://127.0.0.1/hook"}).status == 409
+        assert post(ask, {**watch, "reader": "ann"}).status == 400
+        assert post(ask, {"order": "add_watch", "name": "x"}).status == 400
+        assert post(ask, {"order": "remove_watch", "name": "all"}).status == 200
+    added, removed = operator.orders
+    assert isinstance(added, AddWatch)
+    assert (added.watch.name, added.watch.place, added.watch.webhook) == ("all", "*", "https://example.org/hook")
+    assert removed == RemoveWatch("all")

@@ -1,0 +1,105 @@
+"""Each reader may ask so much, and no crowd of readers costs more memory than some."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.web.small_search import served
+
+from vedette.config import Rate, Serve
+from vedette.web.auth.rate_limits import Limits, address_mark
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now_s
+
+
+RATES = st.builds(Rate, st.integers(1, 50), st.sampled_from([1.0, 60.0, 3600.0]))
+
+
+@given(RATES, st.lists(st.floats(0, 100), max_size=200))
+def test_nobody_gets_more_than_a_bucketful_and_what_time_brings(rate: Rate, pauses_s: list[float]) -> None:
+    """Whatever the rhythm, in any stretch from the start: at most the burst and the rate times the time."""
+    clock = Clock()
+    limits = Limits(clock)
+    let_in = 0
+    for pause_s in pauses_s:
+        clock.now_s += pause_s
+        let_in += limits.wait_s("reader", rate) == 0
+        assert let_in <= rate.requests + clock.now_s * rate.requests / rate.per_s + 1e-6
+
+
+@given(RATES)
+def test_who_waits_as_long_as_told_is_let_in(rate: Rate) -> None:
+    """The wait that is named is enough, and half of it is not."""
+    clock = Clock()
+    limits = Limits(clock)
+    assert {limits.wait_s("reader", rate) for _ in range(rate.requests)} == {0.0}
+    wait_s = limits.wait_s("reader", rate)
+    clock.now_s += wait_s / 2
+    assert limits.wait_s("reader", rate) > 0
+    clock.now_s += wait_s * 0.51
+    assert limits.wait_s("reader", rate) == 0
+
+
+def test_no_rate_is_no_limit() -> None:
+    """And nothing is remembered of such readers."""
+    limits = Limits(Clock())
+    assert {limits.wait_s("reader", Rate(0, 1.0)) for _ in range(1000)} == {0.0}
+    assert len(limits) == 0
+
+
+def test_readers_do_not_share_a_bucket_and_the_oldest_is_forgotten() -> None:
+    """With room for three, a fourth pushes out the one that asked longest ago."""
+    limits = Limits(Clock(), most=3)
+    one = Rate(1, 60.0)
+    assert [limits.wait_s(name, one) for name in "abc"] == [0.0, 0.0, 0.0]
+    assert limits.wait_s("a", one) > 0
+    assert limits.wait_s("d", one) == 0
+    assert len(limits) == 3
+    assert limits.wait_s("a", one) > 0
+    assert limits.wait_s("b", one) == 0
+
+
+@given(st.text())
+def test_a_mark_tells_no_address(address: str) -> None:
+    """It is the same in one process, another in the next, and short whatever the address."""
+    assert address_mark(address, b"salt") == address_mark(address, b"salt")
+    assert address_mark(address, b"salt") != address_mark(address, b"other")
+    assert len(address_mark(address, b"salt")) == 24
+
+
+def test_a_mark_counts_a_network_of_ipv6_as_one() -> None:
+    """An IPv4 address that is written as IPv6 is still one address."""
+    same = {address_mark(f"2001:db8::{n}", b"salt") for n in range(1, 9)}
+    assert len(same) == 1
+    assert address_mark("::ffff:10.0.0.1", b"salt") != address_mark("::ffff:10.0.0.2", b"salt")
+
+
+def test_too_many_requests_are_told_when_to_come_back() -> None:
+    """JSON for programs, a page for people, and Retry-After for both; static files and health are not counted."""
+    with served(Serve(rate=Rate(2, 3600.0))) as (ask, _):
+        assert [ask("/api/v1/sites").status for _ in range(2)] == [200, 200]
+        refused = ask("/api/v1/sites")
+        assert refused.complaint == (429, "too_many_requests", None)
+        assert 0 < int(refused.headers["retry-after"]) <= 1800
+        assert refused.headers["cache-control"] == "no-store"
+        page = ask("/")
+        assert (page.status, page.headers["content-type"]) == (429, "text/html; charset=utf-8")
+        assert ask("/healthz").status == 200
+
+
+def test_behind_a_trusted_proxy_readers_are_told_apart() -> None:
+    """By the last address that the proxy names; what readers wrote before it counts for nothing."""
+    with served(Serve(rate=Rate(1, 3600.0))) as (ask, _):
+        assert ask("/api/v1/sites", {"X-Forwarded-For": "203.0.113.1"}).status == 200
+        assert ask("/api/v1/sites", {"X-Forwarded-For": "203.0.113.2"}).status == 200
+        assert ask("/api/v1/sites", {"X-Forwarded-For": "198.51.100.7, 203.0.113.1"}).status == 429
+    with served(Serve(rate=Rate(1, 3600.0), trusted_proxies=())) as (ask, _):
+        assert ask("/api/v1/sites", {"X-Forwarded-For": "203.0.113.1"}).status == 200
+        assert ask("/api/v1/sites", {"X-Forwarded-For": "203.0.113.2"}).status == 429

@@ -1,0 +1,343 @@
+"""Nobody comes into the console without the operator's token, and nobody acts in the operator's name."""
+
+import hashlib
+import re
+from dataclasses import replace
+from http.cookies import SimpleCookie
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.routing import Mount, Route
+from starlette.testclient import TestClient
+from tests.web.small_operator import OURS, TOKEN, Console, signed_in
+from tests.web.small_search import NOW_S, SmallSearch
+
+from vedette.config import Rate, Serve
+from vedette.errors import StoreError
+from vedette.web.app import make_app
+from vedette.web.branding import Look
+from vedette.web.commands.commands import CloseSession, NewToken, OpenSession, Undo
+from vedette.web.console.admin.guard import HOME, SESSION_COOKIE, SESSION_S, kept_place
+from vedette.web.console.ports.ports import ActionLine
+
+UNLIMITED = Serve(rate=Rate(0, 1.0))
+PLANTED = {"name": SESSION_COOKIE, "value": "planted", "domain": "search.example.org", "path": "/console"}
+PAUSED = ActionLine(1, NOW_S - 900, "the site <b> was paused", "the console", can_be_undone=True)
+
+
+def routes(console: Console) -> list[tuple[str, str]]:
+    """Every method and path under the console, with something in the place of parameters."""
+    mount = next(route for route in console.app.routes if isinstance(route, Mount))
+    found = [route for route in mount.routes if isinstance(route, Route)]
+    assert len(found) > 10
+    paths = [(method, re.sub(r"{[^}]*}", "1", route.path)) for route in found for method in sorted(route.methods or ())]
+    return [(method, f"/console{path}") for method, path in paths]
+
+
+def cookie_of(answer: object) -> SimpleCookie:
+    """The cookie that an answer sets."""
+    return SimpleCookie(answer.headers["set-cookie"])  # type: ignore[attr-defined]  # an answer as httpx has it
+
+
+def test_nothing_is_told_or_done_without_a_session() -> None:
+    """Every route, whatever its method, leads to the sign-in page or is refused; so do addresses that are none."""
+    console = Console()
+    for method, path in [*routes(console), ("GET", "/console/none"), ("POST", "/console/none")]:
+        answer = console.client.request(method, path, headers=OURS, data={"csrf": "x"} if method == "POST" else None)
+        if method == "POST":
+            assert answer.status_code == 403, path
+        else:
+            assert answer.status_code == 303, path
+            assert answer.headers["location"] == f"/console/signin?next={quote(path, safe='')}"
+    assert console.operator.orders == []
+
+
+def test_with_a_session_every_page_is_shown_and_kept_by_nobody() -> None:
+    """All that can be read is, with the headers of the strict pages."""
+    console = signed_in()
+    for method, path in routes(console):
+        if method != "GET" or path == "/console/live":
+            continue
+        answer = console.client.get(path)
+        assert answer.status_code in {200, 404}, path
+        assert answer.headers["cache-control"] == "no-store"
+        if answer.headers["content-type"].startswith("text/html"):
+            assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+            assert "unsafe" not in answer.headers["content-security-policy"]
+            assert " style=" not in answer.text
+
+
+def test_every_form_that_posts_carries_the_mark() -> None:
+    """A page with a form that forgot it would not work, or worse."""
+    console = signed_in()
+    console.post("/console/undo", action="1")
+    for method, path in routes(console):
+        if method == "GET" and path != "/console/live":
+            for form in re.findall(r'<form[^>]*method="post".*?</form>', console.client.get(path).text, re.DOTALL):
+                assert 'name="csrf"' in form, path
+
+
+@pytest.mark.parametrize("mark", ["", "x", "0" * 64, "é" * 64])
+def test_a_post_without_the_right_mark_does_nothing(mark: str) -> None:
+    """On every route that can be posted to."""
+    console = signed_in()
+    for method, path in routes(console):
+        if method == "POST":
+            fields = {"csrf": mark, "action": "1"} if mark else {"action": "1"}
+            assert console.client.post(path, data=fields, headers=OURS).status_code == 403, path
+    assert console.operator.orders == []
+
+
+def test_the_mark_of_another_session_is_worth_nothing() -> None:
+    """A mark belongs to one session: who has one of their own cannot use it in somebody else's."""
+    console = signed_in()
+    foreign = console.mark()
+    console.client.cookies.clear()
+    console.sign_in()
+    assert console.mark() != foreign
+    answer = console.client.post("/console/undo", data={"csrf": foreign, "action": "1"}, headers=OURS)
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"sec-fetch-site": "none"},
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://search.example.org.evil.example"},
+    ],
+)
+def test_a_post_from_elsewhere_does_nothing(headers: dict[str, str]) -> None:
+    """Even with the right mark and cookie; neither does it sign anybody in."""
+    console = signed_in()
+    answer = console.client.post("/console/undo", data={"csrf": console.mark(), "action": "1"}, headers=headers)
+    assert answer.status_code == 403
+    other = console.another()
+    assert other.post("/console/signin", data={"token": TOKEN}, headers=headers).status_code == 403
+    assert not other.cookies
+
+
+def test_a_browser_that_says_only_its_origin_is_believed() -> None:
+    """Over plain http browsers send no more than that."""
+    console = signed_in()
+    fields = {"csrf": console.mark(), "action": "9"}
+    answer = console.client.post("/console/undo", data=fields, headers={"origin": "http://search.example.org"})
+    assert answer.status_code == 422  # it is ours, and there is no such action
+
+
+def test_only_forms_are_read() -> None:
+    """What a script of another site could send as text is none."""
+    console = signed_in()
+    for kind in ("application/json", "text/plain", "multipart/form-data; boundary=x", ""):
+        headers = {**OURS, "content-type": kind}
+        body = f"csrf={console.mark()}&action=1"
+        assert console.client.post("/console/undo", content=body, headers=headers).status_code == 400
+        assert console.client.post("/console/signin", content=f"token={TOKEN}", headers=headers).status_code == 400
+
+
+def test_a_cookie_that_was_there_before_is_worthless_and_replaced() -> None:
+    """Who plants a cookie in a browser gets nothing when its owner signs in (fixation)."""
+    console = Console()
+    console.client.cookies.set(**PLANTED)
+    answer = console.sign_in()
+    secret = cookie_of(answer)[SESSION_COOKIE].value
+    assert secret not in PLANTED.values()
+    assert list(console.operator.sessions) == [hashlib.sha256(secret.encode()).hexdigest()]
+    thief = console.another()
+    thief.cookies.set(**PLANTED)
+    assert thief.get(HOME).status_code == 303
+    again = cookie_of(console.sign_in())[SESSION_COOKIE].value
+    assert again != secret
+
+
+@pytest.mark.parametrize(("address", "is_secure"), [("", False), ("https://search.example.org", True)])
+def test_the_cookie_is_for_this_server_alone(address: str, *, is_secure: bool) -> None:
+    """No script reads it, no other path gets it, and over https it never goes over http."""
+    console = Console(replace(UNLIMITED, address=address))
+    cookie = cookie_of(console.sign_in())[SESSION_COOKIE]
+    assert cookie["httponly"]
+    assert cookie["path"] == "/console"
+    assert cookie["samesite"] == "lax"
+    assert int(cookie["max-age"]) == SESSION_S
+    assert bool(cookie["secure"]) == is_secure
+    assert len(cookie.value) >= 43  # 32 bytes, in base64
+
+
+def test_guessing_is_slowed_for_one_address() -> None:
+    """After some wrong tokens even the right one waits, and how long is said; later it opens again."""
+    console = Console()
+    answers = [console.sign_in(token=f"wrong {number}") for number in range(12)]
+    assert [answer.status_code for answer in answers] == [401] * 10 + [429] * 2
+    refused = console.sign_in()
+    assert refused.status_code == 429
+    assert 0 < int(refused.headers["retry-after"]) <= 60
+    assert "vedette token new" in refused.text
+    console.clock_s += 60.0
+    assert console.sign_in().status_code == 303
+
+
+def test_guessing_is_slowed_for_all_addresses_together() -> None:
+    """Who has many addresses does not get as many times more guesses."""
+    console = Console()
+    guessers = [console.another(f"192.0.2.{number}") for number in range(15)]
+    statuses = [console.sign_in(guesser, "wrong").status_code for guesser in guessers for _ in range(10)]
+    assert statuses.count(401) == 100
+    assert statuses.count(429) == 50
+
+
+def test_a_session_ends_by_time() -> None:
+    """After twelve hours by the wall's clock; and one from far in the future is none."""
+    console = signed_in()
+    console.wall_s += SESSION_S - 1
+    assert console.client.get(HOME).status_code == 200
+    console.wall_s += 2
+    assert console.client.get(HOME).status_code == 303
+    console.wall_s -= 2 * SESSION_S
+    assert console.client.get(HOME).status_code == 303
+
+
+def test_signing_out_ends_the_session_for_whoever_has_it() -> None:
+    """The cookie is taken back, and a copy of it opens nothing."""
+    console = signed_in()
+    secret = console.client.cookies[SESSION_COOKIE]
+    answer = console.post("/console/signout")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console/signin")
+    assert SESSION_COOKIE not in console.client.cookies
+    thief = console.another()
+    thief.cookies.set(SESSION_COOKIE, secret, domain="search.example.org", path="/console")
+    assert thief.get(HOME).status_code == 303
+    assert console.operator.sessions == {}
+
+
+def test_a_replaced_token_ends_all_sessions() -> None:
+    """And the old token opens nothing any more."""
+    console = signed_in()
+    other = "vo_another"
+    console.operator.order(NewToken(hashlib.sha256(other.encode()).hexdigest()), "the command line")
+    assert console.client.get(HOME).status_code == 303
+    assert console.sign_in().status_code == 401
+    assert console.sign_in(token=other).status_code == 303
+
+
+def test_the_token_and_the_secret_are_in_no_order_and_no_page() -> None:
+    """Only digests leave the guard."""
+    console = Console()
+    seen: list[object] = []
+    kept = console.operator.order
+    console.operator.order = lambda order, by: (seen.append(order), kept(order, by))[1]  # type: ignore[method-assign, func-returns-value]  # listens
+    answer = console.sign_in()
+    secret = cookie_of(answer)[SESSION_COOKIE].value
+    page = console.client.get(HOME).text
+    console.post("/console/signout")
+    assert [type(order) for order in seen] == [OpenSession, CloseSession]
+    for text in (page, str(seen)):
+        assert TOKEN not in text
+        assert secret not in text
+
+
+def test_a_keeper_that_is_away_is_said() -> None:
+    """Nobody can be signed in or out then, and nothing else breaks."""
+    console = signed_in()
+    console.operator.refusal = StoreError("the crawler does not answer")
+    assert console.post("/console/signout").status_code == 503
+    answer = console.sign_in(console.another())
+    assert answer.status_code == 503
+    assert "the crawler does not answer" in answer.text
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "https://evil.example/",
+        "//evil.example/console/",
+        "/\\evil.example",
+        "/console/../../etc/passwd",
+        "/console/%2e%2e/signin",
+        "/console/\r\nset-cookie: a=b",
+        "/console/\n",
+        "/signin",
+        "javascript:alert(1)",
+        "/console/" + "a" * 3000,
+    ],
+)
+def test_signing_in_leads_nowhere_else(place: str) -> None:
+    """Whatever stands in ``next``, it ends on the console's first page, with no header of the visitor's making."""
+    console = Console()
+    assert f'name="next" value="{HOME}"' in console.client.get("/console/signin", params={"next": place}).text
+    answer = console.sign_in(place=place)
+    assert answer.headers["location"] == HOME
+    assert answer.headers.get_list("set-cookie") == [answer.headers["set-cookie"]]
+    assert kept_place(place) == HOME
+
+
+@given(st.text(max_size=60))
+def test_any_place_is_one_of_the_console(place: str) -> None:
+    """What is kept is a path under the console that no browser reads as something else."""
+    kept = kept_place(place)
+    assert kept.startswith("/console/")
+    assert kept.isprintable()
+    assert kept.isascii()
+
+
+@pytest.mark.parametrize(
+    "path", ["/console//", "/console/%2F..%2Fsearch", "/console/%5C..", "/console/%00", "/console/sites/"]
+)
+def test_odd_paths_are_no_pages(path: str) -> None:
+    """They lead to the sign-in page like all others, and to nothing after it."""
+    console = Console()
+    assert console.client.get(path).status_code == 303
+    console.sign_in()
+    assert console.client.get(path).status_code == 404
+
+
+def test_fields_with_breaks_make_no_headers() -> None:
+    """The way back is quoted, whatever a field holds."""
+    console = signed_in()
+    console.operator.lines.append(PAUSED)
+    answer = console.post("/console/undo", action="1", back="/console/sites\r\nx-evil: 1")
+    assert "x-evil" not in answer.headers
+    assert answer.headers["location"] == f"{HOME}?done=2"
+
+
+def test_what_was_done_is_said_on_the_next_page_with_a_way_back() -> None:
+    """It is looked up by its number: no text travels in addresses."""
+    console = signed_in()
+    console.operator.lines.append(PAUSED)
+    page = console.client.get("/console/storage?done=1").text
+    assert "The site &lt;b&gt; was paused" in page
+    assert 'name="action" value="1"' in page
+    answer = console.post("/console/undo", action="1", back="/console/storage")
+    assert answer.headers["location"] == "/console/storage?done=2"
+    assert console.operator.orders == [Undo(1)]
+    assert "It was undone" in console.client.get("/console/storage?done=1").text
+    again = console.post("/console/undo", action="1", back="/console/storage")
+    assert again.status_code == 422
+    for typed in ("0", "-1", "9" * 40, "x", "1.5", "²"):
+        assert 'class="done"' not in console.client.get("/console/storage", params={"done": typed}).text
+
+
+@pytest.mark.parametrize("access", ["open", "token", "proxy"])
+def test_the_console_asks_for_its_own_token_in_every_mode(access: str) -> None:
+    """No reader's key is needed, nor does one help; behind a proxy, only what comes through the proxy is heard."""
+    console = Console(replace(UNLIMITED, access=access))  # type: ignore[arg-type]  # one of three
+    answer = console.client.get(HOME)
+    if access == "proxy":
+        assert answer.status_code == 403
+        assert console.sign_in().status_code == 403
+    else:
+        assert answer.headers["location"].startswith("/console/signin")
+        assert console.sign_in().status_code == 303
+        assert console.client.get(HOME).status_code == 200
+
+
+def test_without_a_console_there_is_nothing_there() -> None:
+    """A server that was given none has no such pages."""
+    client = TestClient(make_app(SmallSearch(), UNLIMITED, Look()), follow_redirects=False)
+    for path in ("/console", HOME, "/console/signin"):
+        assert client.get(path).status_code == 404

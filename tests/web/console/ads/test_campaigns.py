@@ -1,0 +1,321 @@
+"""The console's page of sponsored results, and the API for advertisers: over a real folder, with a small keeper."""
+
+import csv
+import io
+import re
+import time
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from tests.data_folders import NOW_S, opened
+from tests.runtime.ads.ads_folder import ad, market, ordered, sponsor
+from tests.web.small_operator import ADDRESS, Console, SmallDesk, SmallOperator, SmallWatch
+from tests.web.small_search import SmallSearch, made_key
+
+from vedette.config import Rate, Serve
+from vedette.errors import UsageError
+from vedette.runtime.ads.selection import terms_of
+from vedette.runtime.ads.service import FolderMarketDesk
+from vedette.runtime.commands.search_commands import row_of
+from vedette.web.app import make_app
+from vedette.web.auth.keys import Key
+from vedette.web.branding import Look
+from vedette.web.commands.ads_commands import JudgeAd, KeepAd, KeepAdvertiser, KeepCampaign, MarketOrder, PauseCampaign
+from vedette.web.commands.ads_text import advertiser_of, campaign_of
+from vedette.web.commands.commands import Done
+from vedette.web.console.ports.ports import ActionLine
+from vedette.web.console.routes import ConsoleParts
+from vedette.web.public.visits import Visit
+
+SERVE = Serve(rate=Rate(0, 1.0), sponsored=True)
+
+
+class Desk(FolderMarketDesk):
+    """The real one, but for its orders, which are carried out here as no keeper runs."""
+
+    def __init__(self, folder: Path, operator: SmallOperator) -> None:
+        super().__init__(folder, terms_of(SERVE).zone)
+        self.folder, self.operator = folder, operator
+        self.by: list[str] = []
+
+    def order(self, order: MarketOrder, by: str) -> Done:
+        """At once."""
+        ordered(self.folder, order)
+        self.by.append(by)
+        self.operator.lines.append(
+            ActionLine(len(self.by), NOW_S, f"did {type(order).__name__}", by, can_be_undone=True)
+        )
+        return Done("done", len(self.by))
+
+
+def console_over(folder: Path, keys: tuple[Key, ...] = ()) -> tuple[Console, Desk]:
+    """A console over it, with an operator who is signed in."""
+    console = Console()
+    console.operator = SmallOperator()
+    desk = Desk(folder, console.operator)
+    parts = ConsoleParts(console.operator, SmallWatch(), SmallDesk(), lambda: console.wall_s, market=desk)
+    console.app = make_app(SmallSearch(), SERVE, Look(), lambda: keys, clock=lambda: 0.0, console=parts)
+    console.client = console.another()
+    assert console.sign_in().status_code == 303
+    return console, desk
+
+
+def show(folder: Path, times: int = 1) -> None:
+    """People search, and the first clicks."""
+    now_s = time.time() - 60
+    clock = [now_s]
+    here = sponsor(folder, lambda: clock[0])
+    for turn in range(times):
+        shown = here.shown("red shoes", Visit(f"198.51.{turn}.7", "Browser"))
+        clock[0] += 2
+        if not turn:
+            here.clicked(shown[0].showing, Visit("198.51.100.7", "Browser"))
+
+
+def test_nothing_is_there_until_it_is_switched_on() -> None:
+    """Neither the page nor a way to it, nor the API."""
+    console = Console()
+    assert console.sign_in().status_code == 303
+    assert console.client.get("/console/sponsored").status_code == 404
+    assert "/console/sponsored" not in console.client.get("/console/").text
+    assert console.client.get("/api/v1/sponsored").status_code == 404
+    assert console.client.get("/sponsored/x").status_code == 404
+
+
+def test_figures_and_reasons_are_seen(tmp_path: Path) -> None:
+    """Spend, rate with its interval, what was lost, and why each was chosen; the same as CSV."""
+    market(tmp_path, (ad("high", "2.00"), "9.00"), (ad("poor", "0.04"), "9.00"))
+    show(tmp_path, 3)
+    console, _ = console_over(tmp_path)
+    page = console.client.get("/console/sponsored").text
+    assert "<strong>0.05</strong> spent today" in page
+    assert "33.3 %" in page
+    assert "believed to click" in page
+    assert "clicked and charged" in page
+    (row, poor) = csv.DictReader(io.StringIO(console.client.get("/console/sponsored?csv=1").text))
+    assert (row["Impressions"], row["Clicks"], row["Lost to reserve"]) == ("3", "1", "0")
+    assert (poor["Impressions"], poor["Lost to reserve"]) == ("0", "3")
+    for name, many in (("ads", 2), ("shown", 3), ("days", 2)):
+        got = console.client.get(f"/console/sponsored?csv={name}").text
+        assert len(list(csv.DictReader(io.StringIO(got)))) == many
+
+
+def test_an_ad_is_approved_and_revoked(tmp_path: Path) -> None:
+    """By buttons, logged, with a way to undo; a wrong one is told."""
+    market(tmp_path, (ad("high", "2.00"), "9.00"))
+    ordered(tmp_path, KeepAd(ad("high", "1.00", title="Other shoes")))
+    console, desk = console_over(tmp_path)
+    assert "<strong>1</strong> ad waits" in console.client.get("/console/sponsored").text
+    answer = console.post("/console/sponsored/judge", ad="2", verdict="approve")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console/sponsored?done=1")
+    assert [line.ad.standing for line in desk.ads()] == ["approved", "approved"]
+    assert "Undo" in console.client.get("/console/sponsored?done=1").text
+    console.post("/console/sponsored/judge", ad="1", verdict="revoke")
+    console.post("/console/sponsored/pause", name="high", paused="yes")
+    assert [line.state for line in desk.ads()] == ["revoked", "its campaign is paused"]
+    for path, form in (
+        ("judge", {"ad": "99", "verdict": "approve"}),
+        ("judge", {"ad": "-1", "verdict": "approve"}),
+        ("judge", {"ad": "1", "verdict": "love"}),
+        ("pause", {"name": "<script>", "paused": "yes"}),
+    ):
+        answer = console.post(f"/console/sponsored/{path}", **form)
+        assert (answer.status_code, 'role="alert"' in answer.text, "<script>" in answer.text) == (422, True, False)
+    forged = console.client.post("/console/sponsored/judge", data={"ad": "1", "verdict": "approve"})
+    assert forged.status_code == 403
+
+
+def test_a_campaign_and_an_ad_are_made_by_forms(tmp_path: Path) -> None:
+    """From nothing to an ad that waits; an edit waits again; what is wrong is told beside its field."""
+    with opened(tmp_path):
+        pass
+    console, desk = console_over(tmp_path)
+    assert console.client.get("/console/sponsored/ad", follow_redirects=True).url.path.endswith("/advertiser")
+    assert console.post("/console/sponsored/advertiser", name="ann", key="").status_code == 303
+    form = {"name": "spring", "advertiser": "ann", "budget": "much", "starts": "", "ends": "soon"}
+    wrong = console.post("/console/sponsored/campaign", **form)
+    assert (wrong.status_code, wrong.text.count('aria-invalid="true"')) == (422, 2)
+    assert 'value="much"' in wrong.text
+    form |= {"budget": "5", "ends": "2027-01-31"}
+    assert console.post("/console/sponsored/campaign", **form).status_code == 303
+    assert (
+        console.post("/console/sponsored/campaign", **form).status_code == 422
+    )  # it is there, and was not to be edited
+    form |= {"known": "spring", "budget": "6"}
+    assert console.post("/console/sponsored/campaign", **form).status_code == 303
+    assert [(each.campaign.budget, each.campaign.ends) for each in desk.campaigns()] == [("6.00", "2027-01-31")]
+    typed = {"campaign": "spring", "title": "<b>Shoes", "text": "Red", "url": "http://10.0.0.1/", "bid": "x"}
+    wrong = console.post("/console/sponsored/ad", **typed)
+    assert (wrong.status_code, wrong.text.count('aria-invalid="true"'), "<b>Shoes" in wrong.text) == (422, 3, False)
+    typed |= {"title": "Shoes", "url": "https://93.184.216.34/", "bid": "0.40"}
+    assert "name a phrase" in console.post("/console/sponsored/ad", **typed).text
+    typed |= {"broad": "red shoes\nshoes", "exact": "boots", "negatives": "free"}
+    assert console.post("/console/sponsored/ad", **typed).status_code == 303
+    console.post("/console/sponsored/judge", ad="1", verdict="approve")
+    edit = console.client.get("/console/sponsored/ad?ad=1").text
+    assert "red shoes\nshoes</textarea>" in edit
+    assert console.post("/console/sponsored/ad", **{**typed, "ad": "1", "title": "Boots"}).status_code == 303
+    (kept,) = [line.ad for line in desk.ads()]
+    assert (kept.id, kept.title, kept.standing, len(kept.targets)) == (1, "Boots", "submitted", 3)
+    assert console.client.get("/console/sponsored/ad?ad=9").status_code == 404
+
+
+def test_charts_are_of_all_campaigns_or_of_one(tmp_path: Path) -> None:
+    """Impressions, clicks, rate with its interval, spend, pace, average charge, and what was lost to what."""
+    market(tmp_path, (ad("high", "2.00"), "9.00"), (ad("poor", "0.04"), "9.00"))
+    show(tmp_path, 3)
+    console, _ = console_over(tmp_path)
+
+    def latest(address: str) -> dict[str, str]:
+        found = re.findall(r'class="what">(.*?)</span> <span class="latest">(.*?)<', console.client.get(address).text)
+        return dict(found)
+
+    every = latest("/console/sponsored")
+    assert {"Impressions", "Clicks", "Spend a day", "Spent today", "Average charge of a click"} <= set(every)
+    assert (every["Impressions"], every["Clicks"], every["Spent today"]) == ("3", "1", "0.05")
+    assert (every["Lost to budget"], every["Lost to rank"], every["Lost to reserve"]) == ("0", "0", "3")
+    poor = latest("/console/sponsored?campaign=poor")
+    assert (poor["Impressions"], poor["Lost to reserve"]) == ("0", "3")
+
+
+def test_hostile_words_stay_words(tmp_path: Path) -> None:
+    """Even those that were never read strictly, in the console and beside results."""
+    hostile = '"><script>alert(1)</script>'
+    market(tmp_path, (ad("high", "2.00")._replace(title=hostile, text=hostile), "9.00"))
+    show(tmp_path)
+    console, _ = console_over(tmp_path)
+    assert "<script>alert" not in console.client.get("/console/sponsored").text
+
+
+def keyed(folder: Path) -> tuple[Console, Desk, dict[str, TestClient]]:
+    """Two advertisers with an ad and a key each, a key of neither, one of the operator, and nobody's."""
+    made = {name: made_key(name) for name in ("annkey", "bobkey", "other")}
+    boss, boss_key = made_key("boss", "search", "admin")
+    market(folder, (ad("high", "2.00"), "9.00"))
+    with opened(folder) as state:
+        for _, key in made.values():
+            state.book.keep_reader_key(row_of(key))
+    ordered(
+        folder,
+        KeepAdvertiser(advertiser_of("ann", "annkey")),
+        KeepAdvertiser(advertiser_of("bob", "bobkey")),
+        KeepCampaign(campaign_of("bobs", "bob", "1.00")),
+        KeepAd(ad("bobs", "0.10")),
+    )
+    console, desk = console_over(folder, (*(key for _, key in made.values()), boss_key))
+    secrets = {**{name: secret for name, (secret, _) in made.items()}, "boss": boss, "": ""}
+
+    def asking(secret: str) -> TestClient:
+        return TestClient(console.app, ADDRESS, headers={"authorization": f"Bearer {secret}"} if secret else {})
+
+    return console, desk, {name: asking(secret) for name, secret in secrets.items()}
+
+
+def test_a_key_sees_what_is_its_advertisers(tmp_path: Path) -> None:
+    """And nothing else; no key, no advertiser's key, and a key made anew under the name of his see nothing."""
+    _, _, asked = keyed(tmp_path)
+    show(tmp_path)
+    ann = asked["annkey"].get("/api/v1/sponsored").json()
+    assert (ann["advertiser"], [each["name"] for each in ann["campaigns"]]) == ("ann", ["high"])
+    assert [each["campaign"] for each in ann["ads"]] == ["high"]
+    assert len(asked["boss"].get("/api/v1/sponsored").json()["ads"]) == 2
+    for name, many in (("annkey", 1), ("bobkey", 0), ("boss", 1)):
+        answer = asked[name].get("/api/v1/sponsored/report.csv")
+        assert len(list(csv.DictReader(io.StringIO(answer.text)))) == many
+    for place in ("", "/report.csv"):
+        assert asked[""].get(f"/api/v1/sponsored{place}").status_code == 401
+        assert asked["other"].get(f"/api/v1/sponsored{place}").status_code == 403
+        assert asked["annkey"].get(f"/api/v1/sponsored{place}?advertiser=bob").status_code == 400
+    with opened(tmp_path) as state:
+        row = next(row for row in state.book.reader_keys() if row.name == "annkey")
+        state.book.keep_reader_key(row._replace(digest="ff" * 32))
+    assert asked["annkey"].get("/api/v1/sponsored").status_code == 403
+    assert "/api/v1/sponsored/orders" in asked[""].get("/api/openapi.json").json()["paths"]
+
+
+AD = {
+    "campaign": "high",
+    "title": "Blue shoes",
+    "text": "As well",
+    "url": "https://93.184.216.34/blue",
+    "bid": "0.30",
+    "phrases": [{"way": "exact", "phrase": "blue shoes"}],
+    "negatives": ["free"],
+}
+ORDERS = "/api/v1/sponsored/orders"
+
+
+def test_an_advertiser_submits_edits_and_revokes_what_is_his(tmp_path: Path) -> None:
+    """With his key, at any time; only the operator's lets it be shown, again after each edit."""
+    _, desk, asked = keyed(tmp_path)
+    ann, boss = asked["annkey"], asked["boss"]
+
+    def standing() -> tuple[str, str]:
+        found = next(line for line in desk.ads() if line.ad.id == 3)
+        return found.ad.standing, found.ad.title
+
+    told = ann.post(ORDERS, json={"order": "submit_ad", **AD}).json()
+    assert told["ad"] == 3
+    assert standing() == ("submitted", "Blue shoes")
+    refused = ann.post(ORDERS, json={"order": "approve_ad", "ad": 3})
+    assert (refused.status_code, "operator" in refused.json()["error"]["message"]) == (400, True)
+    assert boss.post(ORDERS, json={"order": "approve_ad", "ad": 3}).status_code == 200
+    assert standing() == ("approved", "Blue shoes")
+    assert ann.post(ORDERS, json={"order": "edit_ad", "ad": 3, "title": "Bluer shoes"}).json()["ad"] == 3
+    assert standing() == ("submitted", "Bluer shoes")
+    kept = next(line.ad for line in desk.ads() if line.ad.id == 3)
+    assert (kept.targets, kept.negatives, kept.bid) == ((("exact", "blue shoes"),), ("free",), "0.30")
+    assert ann.post(ORDERS, json={"order": "revoke_ad", "ad": 3}).status_code == 200
+    assert standing() == ("revoked", "Bluer shoes")
+    assert ann.post(ORDERS, json={"order": "pause_campaign", "campaign": "high"}).status_code == 200
+    changed = {"order": "keep_campaign", "campaign": "high", "budget": "3.00", "ends": "2027-01-31"}
+    assert ann.post(ORDERS, json=changed).status_code == 200
+    assert ann.post(ORDERS, json={"order": "keep_campaign", "campaign": "more", "budget": "1.00"}).status_code == 200
+    mine = {line.campaign.name: line.campaign for line in desk.campaigns("ann")}
+    assert (mine["high"].budget, mine["high"].ends, mine["high"].paused) == ("3.00", "2027-01-31", True)
+    assert mine["more"].advertiser == "ann"
+    assert set(desk.by) == {"the key annkey", "the key boss"}
+
+
+@pytest.mark.parametrize(
+    ("order", "status"),
+    [
+        ({"order": "edit_ad", "ad": 2, "title": "Mine now"}, 400),
+        ({"order": "revoke_ad", "ad": 2}, 400),
+        ({"order": "submit_ad", **AD, "campaign": "bobs"}, 400),
+        ({"order": "pause_campaign", "campaign": "bobs"}, 400),
+        ({"order": "remove_campaign", "campaign": "bobs"}, 400),
+        ({"order": "keep_campaign", "campaign": "bobs", "budget": "900.00"}, 409),
+        ({"order": "keep_campaign", "campaign": "more", "advertiser": "bob", "budget": "9.00"}, 400),
+        ({"order": "keep_advertiser", "advertiser": "bob", "key": "annkey"}, 400),
+        ({"order": "submit_ad", **AD, "url": "http://169.254.169.254/latest"}, 400),
+        ({"order": "submit_ad", **AD, "title": "<script>alert(1)</script>"}, 400),
+        ({"order": "submit_ad", **AD, "phrases": [{"way": "any", "phrase": "x"}]}, 400),
+        ({"order": "submit_ad", **AD, "bid": 0.3}, 400),
+        ({"order": "submit_ad", **AD, "standing": "approved"}, 400),
+        ({"order": "edit_ad", "ad": True, "title": "x"}, 400),
+        ({"order": "edit_ad", "ad": 1}, 400),
+        ([], 400),
+        ({}, 400),
+    ],
+)
+def test_what_is_not_his_or_cannot_be_is_refused(tmp_path: Path, order: object, status: int) -> None:
+    """In words, and nothing has changed; the same for whoever has no such key."""
+    _, desk, asked = keyed(tmp_path)
+    before = desk.campaigns(), desk.ads()
+    answer = asked["annkey"].post(ORDERS, json=order)
+    assert (answer.status_code, bool(answer.json()["error"]["message"])) == (status, True)
+    assert asked["other"].post(ORDERS, json={"order": "revoke_ad", "ad": 1}).status_code == 403
+    assert asked[""].post(ORDERS, json={"order": "revoke_ad", "ad": 1}).status_code == 401
+    assert asked["annkey"].post(ORDERS, data={"order": "revoke_ad"}).status_code == 415
+    assert (desk.campaigns(), desk.ads()) == before
+
+
+def test_orders_are_checked(tmp_path: Path) -> None:
+    """What the market refuses is refused here."""
+    market(tmp_path, (ad("high", "2.00"), "9.00"))
+    _, desk = console_over(tmp_path)
+    with pytest.raises(UsageError):
+        desk.order(JudgeAd(1, "approved"), "a test")
+    assert desk.order(PauseCampaign("high", paused=True), "a test").action == 1

@@ -1,0 +1,143 @@
+"""Where the fetch budget went: on the console's page, in the API and as metrics, in the same numbers."""
+
+import csv
+import io
+import re
+from html import unescape
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.web.small_operator import Console, SmallDesk, SmallOperator, SmallWatch, signed_in
+from tests.web.small_search import NOW_S, made_key, served
+
+from vedette.config import Rate, Serve
+from vedette.web.console.explain.decision_text import budget_facts
+from vedette.web.console.ports.budget_ports import BudgetTold, HeldLine, SpentLine
+from vedette.web.console.ports.monitoring import Crawl
+from vedette.web.console.routes import ConsoleParts
+from vedette.web.formatting import THIN
+
+HERE = "/console/budget"
+ADMIN, ADMIN_KEY = made_key("ops", "admin")
+READER, READER_KEY = made_key("ann", "search")
+FIRST = SpentLine("first", 300.0, 0.75, 3.0, 6e6, 90.0, 290.0, 40.0, 200.0, 1.5)
+REFRESH = SpentLine("refresh", 100.0, 0.25, 1.0, 2e6, 30.0, 40.0, 2.0)
+SITE = FIRST._replace(name="https://docs.example.org/", part=0.2)
+HELD = HeldLine("https://docs.example.org/tags/a", 270.0, 410.0)
+TOLD = BudgetTold(2.0, "2/s", 410.0, NOW_S - 40_000, (FIRST, REFRESH), (SITE,), (FIRST, REFRESH), 7, (HELD,))
+
+
+def shown(told: BudgetTold, **series: float) -> tuple[Console, str]:
+    """The page with plain spaces."""
+    console = signed_in()
+    console.watch.budget_now = told
+    console.watch.series = {name: [(NOW_S - 60, value), (NOW_S, value)] for name, value in series.items()}
+    answer = console.client.get(HERE)
+    assert answer.status_code == 200
+    return console, str(answer.text).replace(THIN, " ")
+
+
+def test_it_says_how_much_is_spent_at_what_price_and_what_came_of_it() -> None:
+    """By kind and site, with what was brought a fetch; where nothing was measured it says so and not nought."""
+    _, page = shown(TOLD, budget_spent_per_s=1.9, budget_per_s=2.0)
+    assert "<strong>95 %</strong> of the fetch budget was spent in the last day" in page
+    assert (
+        page.index("What fetches were for") < page.index("Which sites got it") < page.index("Not worth the price</h2>")
+    )
+    rows = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', page, re.DOTALL)
+    kinds = {name: re.sub(r"<.*?>|\s+", " ", cells) for name, cells in rows}
+    assert "0.005" in kinds["first fetches"]
+    assert "not measured" in kinds["refreshes"]
+    assert "7 unseen URLs were looked at in the last hour" in page
+    assert f"{HELD.url}</bdi>" in page
+    assert f'href="{HERE}"' in str(signed_in().client.get("/console/").text)
+
+
+def test_without_a_budget_it_says_what_there_would_be_and_where_to_set_one() -> None:
+    """Without a site it leads to the first; with one the fetches are told, and the price is not."""
+    console, page = shown(TOLD._replace(per_s=None, price=None, held_urls=0, held=()))
+    assert "No fetch budget is set" in page
+    assert 'href="/console/refresh#settings"' in page
+    assert "first fetches" in page
+    assert "Price of a fetch" not in page
+    console.watch.budget_now, console.watch.crawl_now = BudgetTold(), Crawl(is_running=True)
+    empty = str(console.client.get(HERE).text)
+    assert 'href="/console/sites/add"' in empty
+    assert "<table" not in empty
+
+
+def test_every_table_is_a_file() -> None:
+    """Each link to a file leads to one with a head and rows; none has a formula of strangers."""
+    console, page = shown(TOLD._replace(held=(HELD._replace(url="=1+1"),)))
+    files = [unescape(address) for address in re.findall(rf'class="csv" href="({HERE}[^"]*)"', page)]
+    assert len(files) == 3
+    for address in files:
+        head, *rows = csv.reader(io.StringIO(console.client.get(address).text))
+        assert rows
+        assert all(len(row) == len(head) for row in rows)
+        assert not any(cell.startswith("=") for row in rows for cell in row)
+
+
+amounts = st.floats(0.0, 1e12)
+lines = st.builds(SpentLine, st.sampled_from(["first", "look", "https://a.test/<b>"]), *[amounts] * 8)
+held_lines = st.builds(HeldLine, st.text(max_size=30), st.floats(0.0, 1e30), st.floats(0.0, 1e30))
+tolds = st.builds(
+    BudgetTold,
+    st.none() | st.floats(1e-6, 1e6),
+    st.just("2/s"),
+    st.none() | st.floats(0.0, 1e30),
+    st.just(NOW_S - 9_000),
+    *[st.lists(lines, max_size=3).map(tuple)] * 3,
+    st.integers(0, 10**6),
+    st.lists(held_lines, max_size=3).map(tuple),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(tolds)
+def test_whatever_was_spent_the_page_stands(told: BudgetTold) -> None:
+    """Any amounts and any names; nothing of a name becomes markup."""
+    _, page = shown(told)
+    assert "<b>" not in page
+
+
+@pytest.mark.parametrize(("key", "status"), [(ADMIN, 200), (READER, 403), ("", 401)])
+def test_the_api_tells_operators_the_same(key: str, status: int) -> None:
+    """And nobody else; what was not measured is null, and days have a bound."""
+    watch = SmallWatch()
+    watch.budget_now = TOLD
+    parts = ConsoleParts(SmallOperator(), watch, SmallDesk())
+    with served(Serve(rate=Rate(0, 1.0)), lambda: (ADMIN_KEY, READER_KEY), console=parts) as (ask, _):
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        answer = ask("/api/v1/budget", headers)
+        assert answer.status == status
+        if status == 200:
+            told = answer.json
+            assert told["budget_per_s"] == 2.0
+            assert [(line["kind"], line["gain_per_fetch"]) for line in told["kinds"]] == [
+                ("first", 0.005),
+                ("refresh", None),
+            ]
+            assert told["sites"][0]["part"] == 0.2
+            assert told["not_worth_the_price"] == {"urls": 7, "best": [HELD._asdict()]}
+            assert ask("/api/v1/budget?days=32", headers).status == 400
+
+
+def test_metrics_count_fetches_seconds_bytes_and_gains_of_all_time() -> None:
+    """As counters, by what fetches were for."""
+    console = signed_in()
+    console.watch.budget_now = TOLD
+    metrics = str(console.client.get("/metrics").text)
+    assert 'vedette_budget_fetches_total{kind="first"} 300.0' in metrics
+    assert 'vedette_budget_seconds_total{kind="refresh"} 30.0' in metrics
+    assert 'vedette_budget_gain_total{kind="first"} 1.5' in metrics
+
+
+def test_explain_says_what_the_next_fetch_is_for() -> None:
+    """What kind it is, and what its site got of the budget; before any fetch that is none."""
+    told = {"kind": "first", "cost": None, "site_today": 0, "all_today": 0, "site_share": None}
+    assert [fact.words for fact in budget_facts(told)] == ["a first fetch", "0 of 0 fetches today"]
+    kinds = [next(budget_facts(told | {"kind": kind, "cost": 1.5})).words for kind in ("refresh", "look", "gone")]
+    assert len(set(kinds)) == 3
+    assert list(budget_facts(None)) == []

@@ -1,0 +1,98 @@
+"""The console on finding new pages: how soon, by which sources, and which looks were in vain."""
+
+import csv
+import io
+import re
+from html import unescape
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.web.small_operator import Console, signed_in
+from tests.web.small_search import NOW_S
+
+from vedette.web.console.crawl.births import by_delay, delays_of, medians, spread_of
+from vedette.web.console.ports.discovery_ports import Discovery, FoundPage, SourceLine
+from vedette.web.console.ports.monitoring import Crawl
+from vedette.web.formatting import THIN
+
+HERE = "/console/discovery"
+times = st.floats(0.0, 4e9)
+found_pages = st.lists(st.builds(FoundPage, times, st.none() | times), max_size=30)
+
+
+def text_of(console: Console, address: str = HERE) -> str:
+    """A page with plain spaces."""
+    answer = console.client.get(address)
+    assert answer.status_code == 200
+    return str(answer.text).replace(THIN, " ")
+
+
+def test_the_page_begins_with_the_middle_delay_and_ends_with_the_sources() -> None:
+    """Three births are known and one is not, which is said; each source has its rate, its looks and a reason."""
+    page = text_of(signed_in())
+    assert "<strong>5 min</strong>" in page
+    assert "Of 4 new pages 3 state when they were made, 1 nothing." in page
+    assert "(6 to 24)" in page
+    assert "accrual: because" in page
+    assert page.index("from birth to discovery") < page.index("How soon pages are found") < page.index('id="sources"')
+    assert f'href="{HERE}"' in text_of(signed_in(), "/console/")
+
+
+def test_before_there_is_anything_it_says_what_to_wait_for() -> None:
+    """Without a site, without a source, and where no page states its date; no chart of nothing."""
+    console = signed_in()
+    watch = console.watch
+    watch.discovery_now, watch.crawl_now = Discovery(), Crawl(is_running=True)
+    assert 'href="/console/sites/add"' in text_of(console)
+    watch.crawl_now = Crawl(sites=1)
+    page = text_of(console)
+    assert "vedette up" in page
+    assert "None is known yet" in page
+    assert "<figure" not in page
+    watch.discovery_now = Discovery((FoundPage(NOW_S - 60),))
+    assert "is not known: none of them states the time" in text_of(console)
+
+
+def test_every_chart_and_table_is_a_file() -> None:
+    """Each link to a file leads to one with a head and rows."""
+    console = signed_in()
+    hours = [NOW_S - 3600 * back for back in range(30, -1, -1)]
+    console.watch.series = {"looks": [(at_s, 9.0) for at_s in hours]}
+    console.watch.series["looks_wasted_share"] = [(at_s, 0.5) for at_s in hours]
+    links = [unescape(link) for link in re.findall(r'class="csv" href="([^"]+)"', text_of(console))]
+    names = [re.search(r"csv=(\w+)|name=(\w+)", link) for link in links]
+    assert [name and (name[1] or name[2]) for name in names] == [*("delays", "looks", "births", "sources")]
+    for link in links:
+        found = list(csv.reader(io.StringIO(console.client.get(link).text)))
+        assert len({len(row) for row in found}) == 1
+        assert len(found) > 1
+
+
+def test_sources_sort_and_what_is_hostile_is_shown_as_text() -> None:
+    """By looks in vain the still one comes first; an address that is markup stays text."""
+    console = signed_in()
+    first = console.client.get(f"{HERE}?csv=sources&sources-sort=-wasted").text.splitlines()[1]
+    assert first.startswith("https://docs.example.org/,")
+    nasty = SourceLine("https://x.test/<script>alert(1)</script>", 1e300, 0.0, 1e308, 0.0, 1, 1, 0, 1e300, "<b>")
+    console.watch.discovery_now = Discovery((), (nasty,), 1.0, 1.0, 0.0)
+    page = text_of(console)
+    assert "<script>alert" not in page
+    assert "<b>" not in page
+
+
+@given(found_pages)
+def test_every_page_is_counted_once(pages: list[FoundPage]) -> None:
+    """By delay, or among those of which it is not known; and the quarters enclose the middle."""
+    assert sum(count for _, count in by_delay(pages)) == len(pages)
+    spread = spread_of(pages)
+    assert spread.known + spread.by_day + spread.undated == len(pages)
+    if spread.median_s is not None:
+        assert (spread.low_s or 0.0) <= spread.median_s <= (spread.high_s or 0.0)
+
+
+@given(found_pages)
+def test_medians_over_time_lie_among_the_delays(pages: list[FoundPage]) -> None:
+    """Each within the time looked at, in order, and between the shortest and the longest delay."""
+    points, delays = medians(pages, 0.0, 4e9, 86_400.0), delays_of(pages)
+    assert [at_s for at_s, _ in points] == sorted(at_s for at_s, _ in points)
+    assert all(delays[0] <= delay <= delays[-1] for _, delay in points)

@@ -1,0 +1,249 @@
+"""The console's pages on what happens: they say what is, in words, for no data, some, and hostile data alike."""
+
+import asyncio
+import csv
+import html
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from tests.web.small_operator import Console, signed_in
+from tests.web.small_search import NOW_S
+
+from vedette.adapters.event_store.reader import QueryCount, Totals
+from vedette.adapters.event_store.time_series import SERIES
+from vedette.learn.workload import Drift, Rising
+from vedette.web.console.crawl.overview import Streams, troubles
+from vedette.web.console.ports.monitoring import Crawl, DuePage, HostLine, Refresh, Searched, Tenth
+from vedette.web.console.ui.tables import Column, Table
+from vedette.web.console.ui.time_series import TITLES
+
+PAGES = ("", "queue", "refresh", "searches", "storage")
+HOSTILE = "<script>alert('x')</script>\u202e" + "W" * 200
+
+
+@pytest.fixture(scope="module")
+def console() -> Console:
+    """Signed in, with the small numbers."""
+    return signed_in()
+
+
+def rows_of(answer_text: str) -> list[list[str]]:
+    """A file of values as its reader gets it."""
+    return list(csv.reader(io.StringIO(answer_text)))
+
+
+def test_a_console_without_sites_says_what_to_do_first() -> None:
+    """It offers the form for the first site, and no chart of nothing."""
+    console = signed_in()
+    console.watch.crawl_now = Crawl(is_running=True)
+    page = console.client.get("/console/").text
+    assert 'href="/console/sites/add"' in page
+    assert "<figure" not in page
+
+
+def test_every_page_stands_without_any_number() -> None:
+    """A new folder has none, and a keeper that restarts tells none."""
+    console = signed_in()
+    console.watch.crawl_now = Crawl()
+    console.watch.host_rows = ()
+    console.watch.refresh_now = Refresh()
+    console.watch.asked = Searched(Totals(), (), (), (), Drift(0.0, is_notable=False, is_told=False))
+    for page in PAGES:
+        assert console.client.get(f"/console/{page}").status_code == 200
+    assert "vedette up" in console.client.get("/console/queue").text
+
+
+def test_hostile_words_are_only_words() -> None:
+    """Hosts, reasons, queries and actions are strangers' words."""
+    console = signed_in()
+    watch = console.watch
+    watch.crawl_now = watch.crawl_now._replace(in_trouble={HOSTILE: HOSTILE}, waiting_why={HOSTILE: 1}, trouble=HOSTILE)
+    watch.host_rows = (HostLine(HOSTILE, 1, HOSTILE, 1e300, 0, HOSTILE),)
+    query = QueryCount(HOSTILE, HOSTILE, 10**12, 1, 1, 1, -1e300)
+    watch.asked = watch.asked._replace(top=(query,), without_result=(query,), rising=(Rising(HOSTILE, 1e300, 0.0),))
+    due = DuePage(HOSTILE, 1e300, HOSTILE, 1e300, -1.0, float("nan"), float("inf"), -1e300)
+    watch.refresh_now = Refresh(HOSTILE, 1e300, 1e-300, 1e300, (Tenth(1e300, -1.0, float("nan")),) * 10, 1e9, 9, (due,))
+    watch.won = [(NOW_S - 1e6, 1e300), (NOW_S - 60, float("nan")), (NOW_S, -1.0)]
+    watch.series = {name: [(NOW_S - at_s, 1e300 * (-1) ** at_s) for at_s in range(5)] for name in SERIES}
+    for page in PAGES:
+        answer = console.client.get(f"/console/{page}")
+        assert answer.status_code == 200
+        assert "<script>alert" not in answer.text
+
+
+def test_troubles_say_what_to_do() -> None:
+    """Each is a sentence with a sentence after it; where all is well there is none."""
+    assert troubles(Crawl(is_running=True), "") == []
+    crawl = Crawl(
+        in_trouble={f"host{number}": "503" for number in range(9)}, trouble="the disk is full", unindexed=10**6
+    )
+    found = troubles(crawl, "")
+    assert len(found) == 4
+    for trouble in found:
+        assert trouble.what.endswith(".")
+        assert trouble.do.endswith(".")
+    assert troubles(Crawl(is_running=True), "the index is being built")[0].what.endswith("the index is being built.")
+
+
+def test_every_number_over_time_has_a_title_and_a_file(console: Console) -> None:
+    """All that the record keeps can be taken away, over the time that was chosen; other names are none."""
+    assert set(TITLES) == set(SERIES)
+    console.watch.series = {name: [(NOW_S - 7200, 1.0), (NOW_S - 60, 2.5)] for name in SERIES}
+    for name in SERIES:
+        assert len(rows_of(console.client.get(f"/console/series.csv?name={name}&over=day").text)) == 3
+        assert len(rows_of(console.client.get(f"/console/series.csv?name={name}&over=hour").text)) == 2
+    for wrong in ("name=../etc", "name=price&other=../etc"):
+        assert console.client.get(f"/console/series.csv?{wrong}").status_code == 404
+
+
+def test_metrics_have_the_latest_of_each_number(console: Console) -> None:
+    """Under its name, with what it means; a number that was never measured is not there."""
+    console.watch.series = {"coverage": [(NOW_S, 0.75)], "nobody's": [(NOW_S, 1.0)], "current_share": [(NOW_S, 0.5)]}
+    text = console.client.get("/metrics").text
+    assert "vedette_coverage 0.75" in text
+    assert "vedette_current_share 0.5" in text
+    assert "vedette_empty_share" not in text
+    assert "nobody" not in text
+
+
+def test_a_keeper_without_time_is_not_taken_for_none(console: Console) -> None:
+    """Nobody is told to start what runs; what is not known is not said to be nothing."""
+    for busy, said in ((True, "had no time to answer"), (False, "vedette up")):
+        console.watch.crawl_now = Crawl(is_busy=busy, known=9, waiting=3)
+        console.watch.host_rows = ()
+        for page in ("/console/", "/console/queue"):
+            text = html.unescape(console.client.get(page).text)
+            assert said in text
+            assert ('"vedette up"' in text or "<code>vedette up</code>" in text) is not busy
+            assert "No host has anything to do" not in text
+
+
+def test_metrics_have_what_is_drawn_as_bars_and_dots(console: Console) -> None:
+    """With its reason as a label; pages that are kept have a name of their own beside those that can be found."""
+    console.watch.series = {"pages": [(NOW_S, 7.0)]}
+    console.watch.crawl_now = Crawl(
+        is_running=True,
+        waiting_why={"resting": 2},
+        statuses={"200": 5, "404": 44},
+        failures={"too slow": 3},
+        refusals={"disallowed by robots.txt": 6},
+    )
+    text = console.client.get("/metrics").text
+    for line in (
+        "vedette_pages_kept 7.0",
+        'vedette_hosts_waiting{why="resting"} 2.0',
+        'vedette_answers{status="404"} 44.0',
+        'vedette_fetches_failed{why="too slow"} 3.0',
+        'vedette_urls_refused{why="disallowed by robots.txt"} 6.0',
+        'vedette_searches_left_out{why="its user agent names a program"} 3.0',
+        'vedette_forecast_refreshes{chance="10-20"} 20.0',
+        'vedette_forecast_found{chance="10-20"} 0.1',
+    ):
+        assert line in text.splitlines()
+
+
+def test_reasons_that_servers_wrote_are_bounded_in_metrics(console: Console) -> None:
+    """Many and long ones are counted together, and none breaks the format."""
+    strange = {f'a "reason"\n{number}': 1 for number in range(5000)} | {"x" * 10_000: 9}
+    console.watch.crawl_now = Crawl(is_running=True, failures=strange)
+    lines = [
+        line for line in console.client.get("/metrics").text.splitlines() if line.startswith("vedette_fetches_fai")
+    ]
+    assert len(lines) < 50
+    assert all(len(line) < 200 for line in lines)
+    assert sum(float(line.rpartition(" ")[2]) for line in lines) == 5009
+
+
+def test_recording_that_is_off_is_said_with_the_way_to_switch_it_on() -> None:
+    """By the name of the setting."""
+    console = signed_in()
+    assert "serve.keep_slates_days" not in console.client.get("/console/searches").text
+    console.watch.is_kept = False
+    assert "serve.keep_slates_days" in console.client.get("/console/searches").text
+
+
+def test_tables_of_the_page_sort_and_filter_each_for_itself(console: Console) -> None:
+    """Two tables on a page do not disturb each other, and each has a file of its own."""
+    page = console.client.get("/console/searches?top-filter=nothing&empty-sort=query")
+    assert "0 of 1 query" in page.text
+    top = rows_of(console.client.get("/console/searches?csv=top").text)
+    empty = rows_of(console.client.get("/console/searches?csv=empty").text)
+    assert (top[1][0], empty[1][0]) == ("Lag", "lga")
+
+
+def test_moving_numbers_come_as_events(console: Console) -> None:
+    """The first at once; all that the page has a place for."""
+    places = console.client.get("/console/queue").text
+
+    async def first() -> str:
+        request = asked("")
+        request.scope["method"] = "GET"
+        request.state.is_in = lambda: True
+        answer = await Streams(console.watch).live(request)
+        assert isinstance(answer, StreamingResponse)
+        assert answer.media_type == "text/event-stream"
+        return str(await anext(aiter(answer.body_iterator)))
+
+    told = asyncio.run(first())
+    assert told.startswith("data: ")
+    assert told.endswith("\n\n")
+    for name in json.loads(told.removeprefix("data: ")):
+        assert f'data-live="{name}"' in places
+
+
+NUMBERS: Table[tuple[str, float | None]] = Table(
+    (Column("name", "Name", lambda row: row[0]), Column("size", "Size", lambda row: row[1], is_number=True)),
+    by="-size",
+    rows=3,
+)
+some_rows = st.lists(st.tuples(st.text(max_size=5), st.none() | st.floats()), max_size=12)
+
+
+def asked(query: str) -> Request:
+    """A request for the table's page."""
+    return Request(
+        {"type": "http", "path": "/console/x", "query_string": query.encode("utf-8", "replace"), "headers": []}
+    )
+
+
+@given(rows=some_rows, sort=st.sampled_from(["name", "-name", "size", "-size", "none", ""]), page=st.text(max_size=4))
+def test_a_table_shows_each_row_once(rows: list[tuple[str, float | None]], sort: str, page: str) -> None:
+    """Over all its pages, whatever the order; and a page that is none is another one, not an error."""
+    NUMBERS.seen(asked(f"page={page}"), rows)
+    shown: list[tuple[str, float | None]] = []
+    for number in range(1, 6):
+        seen = NUMBERS.seen(asked(f"sort={sort}&page={number}"), rows)
+        if seen.first == 3 * (number - 1):
+            shown += seen.rows
+    assert sorted(map(repr, shown)) == sorted(map(repr, rows))
+
+
+def test_a_click_on_a_head_sorts_and_a_second_turns_it_round() -> None:
+    """Numbers begin with the largest, words with the first; what else was asked for stays, but for the page."""
+    seen = NUMBERS.seen(asked("filter=a&page=2&done=4"), [("a", float(n)) for n in range(9)])
+    assert [head.address for head in seen.heads] == [
+        "/console/x?filter=a&sort=name",
+        "/console/x?filter=a&sort=size",
+    ]
+    turned = NUMBERS.seen(asked("sort=name"), [("a", 1.0)])
+    assert turned.heads[0].address.endswith("sort=-name")
+    assert turned.heads[1].address.endswith("sort=-size")
+
+
+@given(text=st.text(max_size=8))
+def test_no_cell_of_a_file_is_a_formula(text: str) -> None:
+    """A spreadsheet would carry it out."""
+    answer = NUMBERS.csv(asked(""), [(text, -1.5)], "numbers")
+    cell = bytes(answer.body).decode().split("\r\n", 1)[1].lstrip('"')
+    assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+
+
+def test_a_reader_in_the_console_keeps_nothing_of_the_search(console: Console) -> None:
+    """The session's cookie is not sent to the search pages, which know nothing of it."""
+    assert console.client.get("/").status_code == 200
+    assert "Sign out" not in console.client.get("/").text

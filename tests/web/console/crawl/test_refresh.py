@@ -1,0 +1,296 @@
+"""The console on fetching pages again: what it says, for whom it is too early, and whether its numbers are right."""
+
+import csv
+import io
+import math
+import re
+from html import unescape
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.web.console.crawl.test_sites import facts
+from tests.web.small_operator import DAY_S, Console, SmallDesk, signed_in
+from tests.web.small_search import NOW_S
+
+from vedette.engine.scheduling.forecast import HALF_LIFE_S, Forecast
+from vedette.engine.scheduling.refresh_policies import POLICIES
+from vedette.web.commands.commands import SetMachine
+from vedette.web.console.crawl.forecast import BOTTOM, TOP, reliability, tenth_lines, trust
+from vedette.web.console.crawl.refresh_counts import came_between, counts_of, in_stretches
+from vedette.web.console.crawl.refresh_settings import POLICY_WORDS
+from vedette.web.console.explain.refresh_text import every, per_cent
+from vedette.web.console.explain.refresh_words import refresh_facts
+from vedette.web.console.ports.monitoring import Crawl, DuePage, Machine, Refresh, Tenth
+from vedette.web.console.ui.time_series import OVERS
+from vedette.web.formatting import THIN
+
+URL = "https://docs.example.org/lag"
+TOLD = {
+    "policy": "expected-gain",
+    "reason": "expected-gain: because",
+    "rate_d": 1 / 3,
+    "rate_low_d": 1 / 9,
+    "rate_high_d": 1.0,
+    "chance": 0.4,
+    "worth": 0.7,
+    "price": 0.8,
+    "refetched": True,
+    "changed": True,
+    "gain": 0.012,
+    "views": None,
+    "counts": "another main text",
+}
+anything = st.floats() | st.integers(-(10**30), 10**30).map(float)
+
+
+def text_of(console: Console, address: str = "/console/refresh") -> str:
+    """A page with plain spaces."""
+    answer = console.client.get(address)
+    assert answer.status_code == 200
+    return str(answer.text).replace(THIN, " ")
+
+
+def rows_of(console: Console, query: str) -> list[list[str]]:
+    """A file of the page, as its reader gets it."""
+    return list(csv.reader(io.StringIO(console.client.get(f"/console/refresh?{query}").text)))
+
+
+def tenths(*shares: tuple[float, float], refreshes: float = 1000.0) -> list[Tenth]:
+    """So many refreshes for each pair of what was said and what was found."""
+    return [Tenth(refreshes, refreshes * said, refreshes * found) for said, found in shares]
+
+
+def test_the_page_begins_with_what_is_current_and_ends_with_what_is_due() -> None:
+    """An estimate, a verdict on forecasts, and pages with the words that explain them."""
+    page = text_of(signed_in())
+    assert "<strong>83 %</strong>" in page
+    assert "Forecasts can be trusted" in page
+    assert "changes about every 3 days (between 1 and 9)" in page
+    assert "fixed: looked at every hour" in page
+    assert page.index("current, by estimate") < page.index("Do forecasts come true?") < page.index("Due next")
+
+
+def test_before_there_is_anything_it_says_what_to_wait_for() -> None:
+    """Without a site, before a page was judged, and before one was fetched twice; no chart of nothing."""
+    console = signed_in()
+    watch = console.watch
+    watch.refresh_now, watch.crawl_now = Refresh(), Crawl(is_running=True)
+    assert 'href="/console/sites/add"' in text_of(console)
+    watch.crawl_now = Crawl(sites=1)
+    assert "vedette up" in text_of(console)
+    watch.refresh_now = Refresh("expected-gain", current=1.0, judged=1, soon=(DuePage(URL, NOW_S + 90, "a rule"),))
+    page = text_of(console)
+    assert "No page has been fetched a second time yet" in page
+    assert "<figure" not in page
+    watch.refresh_now = Refresh("nutch", refreshes=5.0, wasted=1.0)
+    assert "nutch does not say how probably" in text_of(console)
+
+
+def test_every_chart_and_table_is_a_file() -> None:
+    """Each link to a file on the page leads to one with a head; and those of the tables have their rows."""
+    console = signed_in()
+    hours = [NOW_S - 3600 * back for back in range(30, -1, -1)]
+    names = ["refreshes", "wasted_share", "price", "checked_in_time", "current_share", "change_found"]
+    names.append("change_expected")
+    console.watch.series = {name: [(at_s, 0.5) for at_s in hours] for name in names}
+    console.watch.won = [(at_s, 0.001) for at_s in hours]
+    links = [unescape(link) for link in re.findall(r'class="csv" href="([^"]+)"', text_of(console))]
+    assert len(links) == 7 + 2
+    for link in links:
+        found = list(csv.reader(io.StringIO(console.client.get(link).text)))
+        assert len({len(row) for row in found}) == 1
+        assert len(found) > 2
+    assert len(rows_of(console, "csv=calibration")) == 1 + 9
+    assert [row[0] for row in rows_of(console, "csv=soon&soon-sort=-worth")][1] == URL
+
+
+def test_refreshes_are_counted_by_the_hour() -> None:
+    """The keeper's sums fade; what is drawn does not, and the wasted ones are part of all."""
+    console, forecast, hours = signed_in(), Forecast(at_s=NOW_S - 2 * DAY_S), range(48, -1, -1)
+    sums, shares = [], []
+    for back in hours:
+        at_s = NOW_S - 3600 * back
+        forecast = forecast.after(None, np.array([True] * 4 + [False] * 6), at_s)
+        sums.append((at_s, forecast.refreshes))
+        shares.append((at_s, forecast.wasted_share or 0.0))
+    console.watch.series = {"refreshes": sums, "wasted_share": shares}
+    counts = counts_of(console.watch, OVERS[1], NOW_S)
+    assert counts.total == pytest.approx(24 * 10)
+    assert [count for _, count in counts.all] == pytest.approx([10] * 24)
+    assert [count for _, count in counts.wasted] == pytest.approx([6] * 24)
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.floats(1.0, 1e5)), min_size=1, max_size=40))
+def test_what_was_added_to_a_fading_sum_is_found_again(steps: list[tuple[int, float]]) -> None:
+    """Exactly, where it was looked at as often as something was added."""
+    forecast, at_s, sums = Forecast(), 0.0, [(0.0, 0.0)]
+    for count, wait_s in steps:
+        at_s += wait_s
+        forecast = forecast.after(None, np.zeros(count, bool), at_s)
+        sums.append((at_s, forecast.refreshes))
+    found = [amount for _, amount in came_between(sums, HALF_LIFE_S)]
+    assert found == pytest.approx([count for count, _ in steps], abs=1e-6)
+
+
+@given(st.lists(st.tuples(anything, anything), max_size=20), anything, anything, st.sampled_from([300.0, 86_400.0]))
+def test_stretches_are_few_and_finite(points: list[tuple[float, float]], begun: float, now: float, step: float) -> None:
+    """Whatever is told: they end at most now, none began before the measuring."""
+    for at_s, _ in in_stretches(points, begun, now, step):
+        assert at_s <= now
+        assert at_s - step >= begun - 1e-6 * abs(now)
+
+
+def test_nothing_is_lost_between_stretches() -> None:
+    """What came while it was measured is in one of them, and in one only."""
+    amounts = [(float(at_s), 1.0) for at_s in range(1, 3601)]
+    assert sum(amount for _, amount in in_stretches(amounts, 0.0, 3600.0, 300.0)) == len(amounts)
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (tenths((0.35, 0.36), (0.05, 0.05)), "can be trusted"),
+        (tenths((0.35, 0.6), refreshes=5.0), "too early"),
+        (tenths((0.35, 0.48)), "roughly right"),
+        (tenths((0.35, 0.75)), "too late"),
+        (tenths((0.75, 0.35)), "wasted"),
+        (tenths((0.2, 0.5), (0.8, 0.5)), "On the whole that fits"),
+        ([], "too early"),
+    ],
+)
+def test_whether_forecasts_can_be_trusted_is_said(told: list[Tenth], words: str) -> None:
+    """By how far they are off, beyond what chance does to few; and what follows from it."""
+    assert words in trust(told)
+
+
+def test_few_refreshes_do_not_make_good_forecasts_look_bad() -> None:
+    """Forecasts that are right come out as right or as too early, nearly always, however few there are."""
+    rng = np.random.default_rng(7)
+    blamed = 0
+    for _ in range(200):
+        chance = rng.random(40)
+        blamed += "trusted:" not in trust(told_by(chance, rng.random(40) < chance))
+    assert blamed < 20
+
+
+def told_by(chance: "np.ndarray[tuple[int], np.dtype[np.float64]]", changed: object) -> list[Tenth]:
+    """What the keeper would tell of these refreshes."""
+    forecast = Forecast().after(chance, np.asarray(changed), 0.0)
+    return list(map(Tenth, forecast.count, forecast.expected, forecast.found))
+
+
+@given(st.lists(st.tuples(anything, anything, anything).map(Tenth._make), max_size=10))
+def test_any_forecasts_can_be_drawn(told: list[Tenth]) -> None:
+    """Inside the drawing, each dot on its own whisker; and nothing in it is no number."""
+    trust(told)
+    root = ET.fromstring(str(reliability(told)))  # noqa: S314 - our own text
+    dots, whiskers = (
+        list(root.iter("circle")),
+        [each for each in root.iter("line") if each.attrib["class"] == "whisker"],
+    )
+    assert len(dots) == len(whiskers) == len(tenth_lines(told))
+    for dot, whisker in zip(dots, whiskers, strict=True):
+        assert 0 <= float(dot.attrib["cx"].rstrip("%")) <= 100
+        assert TOP <= float(dot.attrib["cy"]) <= BOTTOM
+        high, low = (float(whisker.attrib[end]) for end in ("y2", "y1"))
+        assert high - 0.11 <= float(dot.attrib["cy"]) <= low + 0.11
+
+
+@given(rate=anything, low=st.none() | anything, high=st.none() | anything, share=st.none() | anything)
+def test_any_rate_and_any_share_has_words(rate: float, low: float | None, high: float | None, share: float) -> None:
+    """They are short, and no number in them is none."""
+    for words in (every(rate, low, high), per_cent(share)):
+        assert len(words) < 120
+        assert "nan" not in words
+        assert "inf" not in words
+
+
+@given(st.floats(0.5, 3000.0))
+def test_the_ends_of_a_rate_stand_in_the_unit_of_its_middle(days: float) -> None:
+    """The shorter time comes first."""
+    words = every(1 / days, 1 / (2 * days), 2 / days).replace(THIN, "").replace("about every", "")
+    shortest, longest = (float(word.strip("()")) for word in words.partition("between ")[2].split(" and "))
+    assert math.isclose(longest, 4 * shortest, rel_tol=0.25)
+
+
+def test_explaining_a_page_tells_of_fetching_it_again() -> None:
+    """How often it changes, whether it has, what a fetch is worth, when it is due, and what the last one brought."""
+    desk = SmallDesk()
+    desk.told = {name: value for name, value in facts(URL, refresh=TOLD).items() if name != "url"}
+    page = text_of(signed_in(desk), f"/console/explain?url={URL}")
+    for words in (
+        "about every 3 days (between 1 and 9)",
+        "with a chance of 40 %",
+        "0.7 now; it is fetched when that reaches the price, 0.8",
+        "in 2 h",
+        "found a change, which brought 0.012 to the quality of search",
+        "another main text",
+    ):
+        assert words in page
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"refetched": False, "changed": None}, "was the first"),
+        ({"changed": False}, "found nothing new"),
+        ({"gain": None}, "not measured yet"),
+        ({"worth": 0.9}, "above the price"),
+        ({"price": None}, "no price yet"),
+    ],
+)
+def test_what_is_not_known_is_said_as_such(changed: dict[str, object], words: str) -> None:
+    """Nothing is made up for a page that was fetched once, or whose gain is not measured."""
+    assert any(words in fact.words for fact in refresh_facts({**TOLD, **changed}))
+
+
+def test_a_page_of_a_fixed_rule_has_no_such_facts() -> None:
+    """And a policy that says little leaves out what it does not say."""
+    assert list(refresh_facts(None)) == []
+    silent = {**TOLD, "rate_d": None, "chance": None, "worth": None, "counts": None}
+    assert [fact.name for fact in refresh_facts(silent)] == ["The last fetch"]
+
+
+def test_policy_and_budget_are_set_on_the_page() -> None:
+    """The form shows what holds, each policy with a sentence; only what changes is ordered, and can be taken back."""
+    console = signed_in()
+    page = text_of(console)
+    assert all(f'value="{name}"' in page for name in POLICIES)
+    assert 'value="expected-gain" checked' in page
+    assert "as configured" not in page
+    answer = console.post("/console/refresh/set", policy="nutch", budget="0")
+    assert answer.status_code == 303
+    assert console.operator.orders[-1] == SetMachine({"refresh.policy": "nutch"})
+    console.watch.machine_now = Machine("nutch", "0", ("refresh.policy",))
+    assert "Let refresh.policy be as configured" in text_of(console)
+    console.post("/console/refresh/set", configured="policy")
+    assert console.operator.orders[-1] == SetMachine({"refresh.policy": None})
+
+
+@pytest.mark.parametrize(
+    ("form", "field"),
+    [
+        ({"policy": "expected-gain", "budget": "a lot"}, "budget"),
+        ({"policy": "<script>", "budget": "0"}, "policy"),
+        ({"policy": "expected-gain", "budget": "0"}, None),
+        ({}, None),
+    ],
+)
+def test_wrong_settings_are_told_beside_their_field(form: dict[str, str], field: str | None) -> None:
+    """Nothing is ordered, what was typed stays, and the words stand where the mistake is."""
+    console = signed_in()
+    before = list(console.operator.orders)
+    answer = console.post("/console/refresh/set", **form)
+    assert answer.status_code == 422
+    assert console.operator.orders == before
+    assert (f'id="{field}-wrong"' if field else "Nothing would change") in answer.text
+    assert "<script>" not in answer.text.replace("<script src", "")
+    assert 'value="a lot"' in answer.text or field != "budget"
+
+
+def test_every_policy_that_may_run_has_its_sentence() -> None:
+    """The list of the console is that of the configuration."""
+    assert {*POLICY_WORDS} == {*POLICIES}

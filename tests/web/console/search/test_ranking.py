@@ -1,0 +1,155 @@
+"""The console on ranking that learns: what it says, how sure it is, and when it says that a guard holds."""
+
+import math
+
+import pytest
+from tests.web.small_operator import Console, signed_in
+from tests.web.small_search import NOW_S, SmallSearch
+
+from vedette.learn.clicks.experiment_groups import ALL, PLAIN, UNTRIED
+from vedette.learn.clicks.off_policy import NOT_ENOUGH, Estimate
+from vedette.learn.clicks.other_orders import OtherOrder
+from vedette.learn.clicks.rollback_guard import Arm, Guarded
+from vedette.web.commands.commands import SetMachine
+from vedette.web.console.ports.monitoring import Machine
+from vedette.web.console.ports.rank_ports import Promoted, RankingTold
+from vedette.web.console.search.ranking import verdict
+from vedette.web.formatting import THIN
+
+GOOD = Promoted("https://docs.example.org/new", NOW_S - 7200, 40, 12, 9.0, 21.0, 0.41)
+BAD = Promoted("https://docs.example.org/poor", NOW_S - 7200, 30, 1, 0.0, 18.0, 0.05)
+TOLD = RankingTold(
+    NOW_S - 60,
+    is_learned=True,
+    searches=900,
+    clicks=700,
+    results=9000,
+    tried=450,
+    trying=300,
+    general=0.15,
+    examined=(1.0, 0.6, 0.4),
+    taken_off=(("same visitor", 12.4), ("same address", 3.0)),
+    learned=Arm(400, 600, 0.64, 0.03),
+    plain=Arm(50, 70, 0.60, 0.09),
+    difference=0.04,
+    difference_give_or_take=0.095,
+    is_enough=True,
+    promoted=(GOOD, BAD),
+)
+
+
+def page(monkeypatch: pytest.MonkeyPatch, told: RankingTold | None, query: str = "") -> str:
+    """The page where this was told."""
+    monkeypatch.setattr(SmallSearch, "ranking", lambda _: told, raising=False)
+    answer = signed_in().client.get(f"/console/ranking{query}")
+    assert answer.status_code == 200
+    return str(answer.text).replace(THIN, " ")
+
+
+def test_shares_groups_and_pages_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was tried, what became of it, both groups with their intervals, and what caps took off."""
+    text = page(monkeypatch, TOLD)
+    for words in ("5 %", "0.64 (0.61 to 0.67)", "0.60 (0.51 to 0.69)", GOOD.url, "not liked", "12 of the same visitor"):
+        assert words in text
+    assert "No difference can be told so far" in text
+
+
+def order(name: str, readers: int, low: float, high: float, said: str = "") -> OtherOrder:
+    """An order of which all estimates say the same."""
+    found = Estimate((low + high) / 2, low, high, float(readers), said)
+    return OtherOrder(name, readers, 5000, found, found, found)
+
+
+@pytest.mark.parametrize(
+    ("plain", "untried", "words"),
+    [
+        ((0.3, 0.4), (0.7, 0.8), ("fewer searches would have succeeded", "more searches would have succeeded")),
+        ((0.45, 0.55), (0.48, 0.58), ("relevance alone would have done better or worse cannot be told",)),
+    ],
+)
+def test_orders_that_most_did_not_get_are_told(
+    monkeypatch: pytest.MonkeyPatch, plain: tuple[float, float], untried: tuple[float, float], words: tuple[str, ...]
+) -> None:
+    """Each with its interval, and no more is said than that intervals lie apart."""
+    orders = (order(PLAIN, 500, *plain), order(UNTRIED, 510, *untried), order(ALL, 3990, 0.5, 0.6))
+    text = page(monkeypatch, TOLD._replace(orders=orders))
+    for said in (*words, "55 % (50 % to 60 %)", f"({round(100 * plain[0])} % to {round(100 * plain[1])} %)"):
+        assert said in text
+
+
+def test_orders_of_which_too_little_is_known_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a number nor a verdict; how many readers are there is said."""
+    orders = (order(PLAIN, 42, 0.1, 0.9, NOT_ENOUGH), order(ALL, 390, 0.5, 0.6))
+    text = page(monkeypatch, TOLD._replace(orders=orders))
+    assert text.count(NOT_ENOUGH) == 3
+    assert "100 readers must have got an order before it is told, and it is 42" in text
+    assert "What if everybody" not in page(monkeypatch, TOLD)
+
+
+def test_a_guard_that_holds_is_said_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With why and until when; when it is over nothing is said of it."""
+    guard = Guarded(NOW_S + 86_400, 0.0, "quality per click fell from 0.60 to 0.40")
+    assert "safe order: quality per click fell from 0.60 to 0.40" in page(monkeypatch, TOLD._replace(guard=guard))
+    assert "safe order" not in page(monkeypatch, TOLD._replace(guard=guard._replace(until_s=NOW_S - 1)))
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (None, "Nobody has opened a result yet"),
+        (RankingTold(searches=9, clicks=4), "too little to learn from"),
+        (TOLD._replace(promoted=()), "None so far"),
+    ],
+)
+def test_what_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch, told: RankingTold | None, words: str) -> None:
+    """Each state has its words."""
+    assert words in page(monkeypatch, told)
+
+
+def test_a_search_that_knows_nothing_of_it_has_a_page() -> None:
+    """The page is there wherever the console is."""
+    assert signed_in().client.get("/console/ranking").status_code == 200
+
+
+def test_learning_is_switched_here() -> None:
+    """Off, on, and as configured; each is an order, and the page says how it stands."""
+    console = signed_in()
+    assert "Switch learning off" in console.client.get("/console/ranking").text
+    console.post("/console/ranking/set", learn="off")
+    assert console.operator.orders[-1] == SetMachine({"serve.learn": "false"})
+    console.watch.machine_now = Machine("expected-gain", "0", ("serve.learn",), learn=False)
+    text = console.client.get("/console/ranking").text
+    assert "Learning from clicks is switched off, here" in text
+    console.post("/console/ranking/set", learn="on")
+    assert console.operator.orders[-1] == SetMachine({"serve.learn": "true"})
+    console.post("/console/ranking/set", learn="configured")
+    assert console.operator.orders[-1] == SetMachine({"serve.learn": None})
+
+
+def test_what_is_no_switch_does_nothing() -> None:
+    """The page comes again and says so."""
+    console = signed_in()
+    before = len(console.operator.orders)
+    answer = console.post("/console/ranking/set", learn="perhaps")
+    assert (answer.status_code, len(console.operator.orders)) == (422, before)
+    assert "Say whether the order is to learn from clicks" in answer.text
+
+
+def test_nobody_else_sees_it() -> None:
+    """Without a session one is led to sign in."""
+    assert Console().client.get("/console/ranking").status_code in {303, 401, 403}
+
+
+def test_verdicts_are_no_surer_than_the_numbers() -> None:
+    """Better, worse, and unknown, by the interval of the difference."""
+    assert "worth more" in verdict(TOLD._replace(difference=0.2))
+    assert "worth less" in verdict(TOLD._replace(difference=-0.2))
+    assert "too early" in verdict(TOLD._replace(is_enough=False))
+    assert "too early" in verdict(TOLD._replace(difference_give_or_take=math.inf))
+
+
+def test_tried_pages_can_be_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a file, sorted and filtered as asked."""
+    text = page(monkeypatch, TOLD, "?csv=promoted&promoted-filter=poor")
+    assert BAD.url in text
+    assert GOOD.url not in text

@@ -1,0 +1,163 @@
+"""A search over pages that a test holds in its hand, and a real server for it: for tests of the pages alone."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from vedette.model import Site
+from vedette.serve.slate import Reason, Result, Slate, Snippet, Wish
+from vedette.web.branding import Look
+from vedette.web.ports import CachedCopy, Count, Overview
+from vedette.web.public.pages import page_routes
+from vedette.web.rendering import problem_page
+
+NOW_S = 1_790_000_000.0
+WHY = (
+    Reason("words in the title", 2.0, 1.5, 3.0),
+    Reason("words in linking pages", 4.0, 0.5, 2.0),
+    Reason("likely spam", 0.2, -2.0, -0.4),
+)
+SENTENCE = "High because the title and four linking pages say consumer lag."
+
+
+def result(id_: int, title: str, **more: Any) -> Result:
+    """A result with the usual trimmings; ``more`` sets other fields."""
+    made = Result(
+        id=id_,
+        url=f"https://kafka.example.org/documentation/ops/{id_}",
+        title=title,
+        snippet=Snippet("the lag of each consumer group", ((4, 7),)),
+        site="kafka.example.org",
+        kind="html",
+        language="en",
+        fetched_s=NOW_S - 240,
+        born_s=NOW_S - 90_000,
+        date_s=NOW_S - 86_400 * 40,
+        score=4.6,
+        why=WHY,
+        sentence=SENTENCE,
+        has_copy=True,
+    )
+    return made._replace(**more)
+
+
+def copy(body: str, content_type: str = "text/html", text: str = "") -> CachedCopy:
+    """A cached copy of a page."""
+    url = "https://kafka.example.org/documentation/ops/1"
+    return CachedCopy(url, "Monitoring", NOW_S - 240, content_type, body.encode(), "utf-8", text)
+
+
+@dataclass
+class HeldPages:
+    """Finds every page whose title has a word of the query, in the order in which they are held.
+
+    ``says`` replaces fields of each slate. Copies of the ``private`` start are for those who may see it.
+    """
+
+    results: tuple[Result, ...] = ()
+    copies: dict[int, CachedCopy] = field(default_factory=dict)
+    likes: dict[int, tuple[Result, ...]] = field(default_factory=dict)
+    known: Overview | None = None
+    says: dict[str, Any] = field(default_factory=dict)
+    behind: str = ""
+    completions: tuple[str, ...] = ()
+    private: str = ""
+    wishes: list[Wish] = field(default_factory=list)
+
+    def search(self, wish: Wish) -> Slate:
+        """Results, and a memory of what was asked."""
+        self.wishes.append(wish)
+        words = wish.query.lower().split()
+        found = [one for one in self.results if any(word in one.title.lower() for word in words)]
+        shown = tuple(found[(wish.page - 1) * wish.n : wish.page * wish.n])
+        return Slate(wish, len(found), shown)._replace(**self.says)
+
+    def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
+        """The completions that begin with what is typed."""
+        del site, allowed
+        return tuple(text for text in self.completions if text.startswith(typed.lower()))[:most]
+
+    def overview(self, allowed: tuple[str, ...]) -> Overview:
+        """As many pages as there are, or what the test says."""
+        del allowed
+        sites = (Count("kafka.example.org", len(self.results)),) if self.results else ()
+        told = Overview(len(self.results), sites, (Count("html", len(self.results)),), newest_s=NOW_S - 240)
+        return self.known or told
+
+    def copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
+        """The copy; those of the private site only for its readers."""
+        found = self.copies.get(id_)
+        hidden = found is not None and self.private and found.url.startswith(self.private)
+        return None if hidden and self.private not in allowed else found
+
+    def find(self, url: str, allowed: tuple[str, ...]) -> int | None:
+        """The page with this URL."""
+        del allowed
+        return next((one.id for one in self.results if one.url == url), None)
+
+    def similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[Result, ...]:
+        """What is folded under a page."""
+        del allowed
+        return self.likes.get(id_, ())
+
+    def sites(self) -> tuple[Site, ...]:
+        """The one site."""
+        return (Site("https://kafka.example.org/"),)
+
+    def is_behind(self) -> str:
+        """Whatever the test says."""
+        return self.behind
+
+    def now_s(self) -> float:
+        """A moment that stands still."""
+        return NOW_S
+
+
+def application(search: HeldPages, look: Look, *more: BaseRoute) -> Starlette:
+    """The pages with what stands beside them in a whole server: suggestions, and a page for every problem."""
+
+    async def suggest(asked: Request) -> Response:
+        found = search.suggest(asked.query_params.get("q", ""), 8, asked.query_params.get("site", ""), ())
+        return JSONResponse({"suggestions": found}, headers={"access-control-allow-origin": "*"})
+
+    async def problem(_asked: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return problem_page(error.status_code, look=look)
+
+    routes = [*page_routes(search, look), Route("/api/v1/suggest", suggest), *more]
+    return Starlette(routes=routes, exception_handlers={HTTPException: problem})
+
+
+def first(tree: LexborHTMLParser | LexborNode, selector: str) -> LexborNode:
+    """The first element of a page that fits; that there is none fails the test."""
+    found = tree.css_first(selector)
+    assert found is not None, f"there is no {selector}"
+    return found
+
+
+@contextmanager
+def serving(app: Starlette) -> Iterator[str]:
+    """A real server on loopback; gives its address, and ends with the block."""
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    listening.listen(64)  # who comes before the server is ready waits for it
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off", ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()

@@ -1,0 +1,247 @@
+"""Views and clicks, told over real connections: what is taken, what is refused, and what is never lost or believed."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Self
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.web.small_search import NOW_S, Ask, Heard, HeldLog, bearer, made_key, recording_to, served
+
+from vedette.config import Rate, Serve
+from vedette.errors import StoreError
+from vedette.web.auth.slate_tokens import Issued, token_of
+from vedette.web.bodies import LONGEST_BODY
+from vedette.web.public.visits import Visit
+
+BROWSER = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}
+JSON = {"Content-Type": "application/json"}
+OPEN = Serve(rate=Rate(0, 1.0), embed_origins=("https://docs.example.org",))
+ANN, ANN_KEY = made_key("ann")
+ID = "ab" * 16
+
+
+class Told:
+    """A server, its log, and a wall clock that stands until it is moved."""
+
+    def __init__(self, serve: Serve, keep_days: int = 30) -> None:
+        self.wall_s = 1_790_000_000.0
+        self.log = HeldLog()
+        self.recording = recording_to(self.log, lambda: self.wall_s, keep_days)
+        self.running = served(serve, lambda: [ANN_KEY], recording=self.recording)
+        self.ask: Ask
+
+    def __enter__(self) -> Self:
+        self.ask, _ = self.running.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.running.__exit__(None, None, None)
+
+    def token(self, age_s: float = 0.0, secret: bytes = b"a secret", slate: str = ID) -> str:
+        """A token of this server, unless it is signed with another secret."""
+        return token_of(Issued(slate, self.wall_s - age_s), secret)
+
+    def post(self, body: object, headers: Mapping[str, str] = JSON) -> Heard:
+        """What comes of a body."""
+        sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return self.ask("/api/v1/events", {**BROWSER, **headers}, "POST", sent)
+
+    def told(self, token: str, kind: str = "click", page: int = 1, headers: Mapping[str, str] = JSON) -> Heard:
+        """What comes of an event."""
+        return self.post({"slate": token, "kind": kind, "page": page}, {**JSON, **headers})
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Told]:
+    """An open server."""
+    with Told(OPEN) as running:
+        yield running
+
+
+def test_what_is_acknowledged_is_in_the_log(server: Told) -> None:
+    """As JSON and as a beacon sends it; with world time, and the seconds since the slate was made."""
+    before = len(server.log.events)
+    token = server.token(age_s=4.5)
+    assert [server.told(token, "view", 0).status, server.told(token, "click", 7).status] == [204, 204]
+    beacon = json.dumps({"slate": token, "kind": "click", "page": 8}).encode()
+    answer = server.post(beacon, {"Content-Type": "text/plain;charset=UTF-8"})
+    assert (answer.status, answer.body, answer.headers["cache-control"]) == (204, b"", "no-store")
+    view, click, other = server.log.events[before:]
+    assert (view.slate, view.kind, view.page, view.at_s, view.after_s) == (ID, "view", 0, NOW_S, 4.5)
+    assert (click.kind, click.page, other.page) == ("click", 7, 8)
+    assert view.visitor == click.visitor == other.visitor
+    assert view.doubt == ""
+
+
+def test_a_page_and_its_events_have_one_mark(server: Told) -> None:
+    """So that the two can be joined; a program that tells events is doubted."""
+    token = server.ask("/api/v1/search?q=lag", BROWSER).json["slate"]
+    assert server.told(token).status == 204
+    slate, event = server.log.slates[-1], server.log.events[-1]
+    assert (event.slate, event.visitor) == (slate.id, slate.visitor)
+    assert server.told(token, headers={"User-Agent": "curl/8.5.0"}).status == 204
+    assert server.log.events[-1].doubt
+
+
+def test_only_tokens_of_this_server_are_believed(server: Told) -> None:
+    """Forged, cut, foreign and old ones are refused, each with what to do; nothing of them is written."""
+    before = len(server.log.records)
+    token = server.token()
+    forged = token[:-1] + ("A" if token[-1] != "A" else "B")
+    for wrong in ("", "x", forged, token[:-1], token + token, server.token(secret=b"another"), "\ud800" * 48):
+        assert server.told(wrong).complaint == (403, "wrong_slate", None)
+    assert server.told(server.token(age_s=86_401)).complaint == (410, "old_slate", None)
+    assert len(server.log.records) == before
+    assert server.told(server.token(age_s=86_399)).status == 204
+    assert server.told(server.token(age_s=-30, slate="cd" * 16)).status == 204  # a clock was set back
+    assert server.log.events[-1].after_s == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "parameter"),
+    [
+        *((b"", None), (b"[]", None), (b"null", None), (b"\xff\xfe", None), (b"[" * 2000, None), (b'{"a":', None)),
+        ({"kind": "view", "page": 0}, "slate"),
+        ({"slate": 7, "kind": "view", "page": 0}, "slate"),
+        ({"slate": "x", "kind": "buy", "page": 0}, "kind"),
+        ({"slate": "x", "kind": ["view"], "page": 0}, "kind"),
+        ({"slate": "x", "kind": "view"}, "page"),
+        ({"slate": "x", "kind": "click", "page": -1}, "page"),
+        ({"slate": "x", "kind": "click", "page": 1.5}, "page"),
+        ({"slate": "x", "kind": "click", "page": True}, "page"),
+        ({"slate": "x", "kind": "click", "page": 2**53}, "page"),
+        (b'{"slate": "x", "kind": "click", "page": NaN}', "page"),
+        ({"slate": "x", "kind": "click", "page": 1, "user": "ann"}, "user"),
+    ],
+)
+def test_what_is_no_event_is_told_by_name(server: Told, body: object, parameter: str | None) -> None:
+    """A field that is missing, wrong or unknown: 400, and which it is."""
+    assert server.post(body).complaint == (400, "wrong_parameter", parameter)
+
+
+@settings(max_examples=60)
+@given(
+    st.binary(max_size=300)
+    | st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner, max_size=3))
+    | st.dictionaries(st.sampled_from(["slate", "kind", "page"]), st.text() | st.integers() | st.floats())
+)
+def test_no_body_breaks_it(server: Told, body: object) -> None:
+    """Garbage is refused, never an error of ours, and leaves nothing behind."""
+    before = len(server.log.records)
+    assert server.post(body).status in {400, 403}
+    assert len(server.log.records) == before
+
+
+def test_bodies_are_small_and_of_a_type_that_is_known(server: Told) -> None:
+    """More than an event is told so, by the route or by the gate before it; forms are not read."""
+    padded = json.dumps({"slate": server.token(), "kind": "view", "page": 0}).encode()
+    assert server.post(padded.ljust(2049)).complaint == (413, "too_large", None)
+    assert server.post(b" " * (LONGEST_BODY + 1)).complaint == (413, "too_large", None)
+    assert server.post(padded, {"Content-Type": "application/x-www-form-urlencoded"}).complaint == (
+        415,
+        "wrong_type",
+        None,
+    )
+    assert server.post(padded.ljust(2048)).status == 204
+
+
+def test_the_gate_bounds_what_any_route_is_sent() -> None:
+    """Also where a route would read it all, and where nobody says beforehand how long it is."""
+    with Told(OPEN) as server:
+        form = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
+        assert server.ask("/signin", form, "POST", b"k" * (LONGEST_BODY + 1)).status == 413
+        assert server.ask("/signin", form, "POST", iter([b"k" * 1000] * 70)).status == 413
+        assert server.ask("/signin", form, "POST", b"k" * LONGEST_BODY).status in {303, 400}
+        assert server.ask("/search?q=lag", {}, "POST", b"x").status == 405
+
+
+def test_only_posts_are_events(server: Told) -> None:
+    """Reading the address tells how it is used."""
+    for method in ("GET", "PUT", "DELETE"):
+        answer = server.ask("/api/v1/events", {}, method)
+        assert answer.complaint == (405, "wrong_method", None)
+        assert "POST" in answer.headers["allow"]
+
+
+def test_what_the_log_did_not_take_is_not_acknowledged(server: Told) -> None:
+    """A full disk is told as such, so that a program can try again; when there is room, it works."""
+    token = server.token(slate="ef" * 16)
+    for error in (StoreError("no room"), OSError("no room")):
+        server.log.broken = error
+        assert server.told(token).complaint == (503, "not_kept", None)
+    server.log.broken = None
+    assert server.told(token).status == 204
+
+
+def test_one_slate_has_so_many_events_a_minute(server: Told) -> None:
+    """Then a while of none; other slates are not held up."""
+    token, other = server.token(slate="01" * 16), server.token(slate="02" * 16)
+    heard = [server.recording.told(token, "click", 1, Visit()) for _ in range(70)]
+    assert {each.status for each in heard} == {204, 429}
+    with Told(OPEN) as fresh:
+        statuses = [fresh.told(fresh.token()) for _ in range(70)]
+        refused = [each for each in statuses if each.status == 429]
+        assert refused
+        assert int(refused[0].headers["retry-after"]) >= 1
+        assert fresh.told(fresh.token(slate="03" * 16)).status == 204
+    assert server.recording.told(other, "click", 1, Visit()).status == 204
+
+
+def test_no_key_is_needed_but_the_way_through_the_proxy() -> None:
+    """The token is the right; a wrong key beside it hurts nobody; a program with a key has no mark."""
+    with Told(replace(OPEN, access="token")) as server:
+        assert server.told(server.token()).status == 204
+        assert server.told(server.token(), headers=bearer("vk_wrong")).status == 204
+        assert server.ask("/api/v1/search?q=lag", BROWSER).status == 401
+        token = server.ask("/api/v1/search?q=lag", {**BROWSER, **bearer(ANN)}).json["slate"]
+        assert server.told(token, headers={**bearer(ANN), "User-Agent": "Another/1.0"}).status == 204
+        assert (server.log.slates[-1].visitor, bool(server.log.events[-1].visitor)) == ("", True)
+    with Told(replace(OPEN, access="proxy")) as server:
+        assert server.told(server.token()).status == 204
+    with Told(replace(OPEN, access="proxy", trusted_proxies=("203.0.113.0/24",))) as server:
+        assert server.told(server.token()).complaint == (403, "not_through_proxy", None)
+        assert server.log.records == []
+
+
+def test_the_gate_counts_events_like_anything_else() -> None:
+    """A visitor who floods the server is held up before the log is asked."""
+    with Told(replace(OPEN, rate=Rate(2, 3600.0))) as server:
+        assert [server.told(server.token()).status for _ in range(3)] == [204, 204, 429]
+        assert len(server.log.events) == 2
+
+
+def test_other_origins_may_tell_events(server: Told) -> None:
+    """With a preflight for JSON, without one for a beacon; never with credentials."""
+    asked = {"Origin": "https://docs.example.org", "Access-Control-Request-Method": "POST"}
+    leave = server.ask("/api/v1/events", asked, "OPTIONS")
+    assert (leave.status, leave.headers["access-control-allow-methods"]) == (204, "POST")
+    assert leave.headers["access-control-allow-headers"] == "content-type"
+    told = server.told(server.token(), headers={"Origin": "https://docs.example.org"})
+    assert told.headers["access-control-allow-origin"] == "https://docs.example.org"
+    assert "access-control-allow-credentials" not in told.headers
+    elsewhere = server.told(server.token(), headers={"Origin": "https://evil.example"})
+    assert "access-control-allow-origin" not in elsewhere.headers
+
+
+def test_where_nothing_is_kept_there_is_nothing_to_tell() -> None:
+    """Even with a token that was once right."""
+    with Told(OPEN, keep_days=0) as server:
+        assert server.told(server.token()).complaint == (409, "not_recording", None)
+        assert server.log.records == []
+
+
+def test_slates_and_events_are_counted() -> None:
+    """By how they were shown, and by what came of them; nothing that readers send is a label."""
+    with Told(OPEN) as server:
+        server.ask("/search?q=lag", BROWSER)
+        token = server.ask("/api/v1/search?q=lag", BROWSER).json["slate"]
+        server.told(token, "view", 0)
+        server.told("made up", "click", 7)
+        told = server.ask("/metrics").body.decode()
+    assert 'vedette_slates_total{via="page"} 1.0' in told
+    assert 'vedette_slates_total{via="api"} 1.0' in told
+    assert 'vedette_events_total{kind="view",outcome="taken"} 1.0' in told
+    assert 'vedette_events_total{kind="click",outcome="wrong_slate"} 1.0' in told

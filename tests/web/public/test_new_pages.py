@@ -1,0 +1,196 @@
+"""New pages for people, feed readers and programs, over the real application and a few items in memory."""
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+
+import pytest
+from starlette.testclient import TestClient
+from tests.web.small_search import NOW_S, PRIVATE, SmallSearch, bearer, made_key
+
+from vedette.adapters.alerts.alert_store import Item
+from vedette.config import Rate, Serve
+from vedette.discover.formats.feeds import read_feed
+from vedette.web.app import make_app
+from vedette.web.auth.keys import Key
+from vedette.web.branding import Look
+from vedette.web.public.new_ports import Batch
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+HOSTILE = "<script>alert('x')</script> \x00\x0b ]]> & \ud800 \"'"
+
+
+def item(seq: int, host: str = "docs.example.org", title: str = "A title", **changed: object) -> Item:
+    """A page that was new."""
+    url = f"https://{host}/{seq}"
+    made = Item(seq, seq, url, title, "Some text", NOW_S - 600, "feed", f"https://{host}/feed", None, NOW_S - 590)
+    return made._replace(**changed)  # type: ignore[arg-type]  # each test names real fields
+
+
+class SmallNews:
+    """Items in memory; the watch "odd" has those with odd numbers."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.items = items
+
+    def is_watch(self, name: str) -> bool:
+        """One is."""
+        return name == "odd"
+
+    def after(self, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> Batch:
+        """The oldest first."""
+        newest = max((one.seq for one in self.items), default=0)
+        found = [one for one in self._seen(watch, allowed) if one.seq > cursor]
+        last = found[most - 1].seq if len(found) > most else newest
+        return Batch(tuple(found[:most]), last, len(found) > most, missed=0 < cursor < 2)
+
+    def latest(self, most: int, watch: str, allowed: tuple[str, ...], before: int | None = None) -> Batch:
+        """The newest first."""
+        found = [one for one in self._seen(watch, allowed)[::-1] if before is None or one.seq < before]
+        return Batch(tuple(found[:most]), found[:most][-1].seq if found else 0, len(found) > most)
+
+    def _seen(self, watch: str, allowed: tuple[str, ...]) -> list[Item]:
+        wanted = [one for one in self.items if not watch or one.seq % 2]
+        return [one for one in wanted if not one.private or one.private in allowed]
+
+
+def client(items: Sequence[Item], keys: Sequence[Key] = (), access: str = "open") -> TestClient:
+    """A browser before a server with these items."""
+    serve = Serve(rate=Rate(0, 1.0), access=access)  # type: ignore[arg-type]  # each test names a real one
+    app = make_app(
+        SmallSearch(), serve, Look("Herald", "https://search.example.org"), lambda: keys, news=SmallNews(items)
+    )
+    return TestClient(app, "http://127.0.0.1:8080", follow_redirects=False)
+
+
+def entries(text: bytes) -> list[ET.Element]:
+    """Those of a feed that is well-formed XML."""
+    return ET.fromstring(text).findall(f"{ATOM}entry")  # noqa: S314 - our own feed
+
+
+def test_the_feed_is_whole_atom() -> None:
+    """Every element that RFC 4287 asks for is there once; our own reader of feeds reads it as well."""
+    born = item(2, born_s=NOW_S - 7800)
+    answer = client([item(1), born]).get("/new.atom")
+    assert answer.headers["content-type"] == "application/atom+xml; charset=utf-8"
+    feed = ET.fromstring(answer.content)  # noqa: S314 - our own feed
+    for name in ("id", "title", "updated", "author"):
+        assert len(feed.findall(f"{ATOM}{name}")) == 1
+    assert feed.findtext(f"{ATOM}author/{ATOM}name") == "Herald"
+    links = {link.get("rel"): link.get("href") for link in feed.findall(f"{ATOM}link")}
+    assert links == {"self": "https://search.example.org/new.atom", "alternate": "https://search.example.org/new"}
+    newest = entries(answer.content)[0]
+    for name in ("id", "title", "updated", "published", "summary"):
+        assert len(newest.findall(f"{ATOM}{name}")) == 1
+    via = {link.get("rel"): link.get("href") for link in newest.findall(f"{ATOM}link")}
+    assert via == {"alternate": born.url, "via": born.via}
+    assert "after its date." in (newest.findtext(f"{ATOM}summary") or "")
+    ids = [entry.findtext(f"{ATOM}id") for entry in entries(answer.content)]
+    assert len(set(ids)) == 2
+    read = read_feed(answer.content, "https://search.example.org/new.atom")
+    assert [(entry.link, entry.published_s) for entry in read.entries] == [
+        (born.url, NOW_S - 7800),
+        (item(1).url, NOW_S - 600),
+    ]
+
+
+def test_hostile_titles_and_texts_stay_text() -> None:
+    """What XML cannot carry is left out, what HTML could run is escaped."""
+    pages = client([item(1, title=HOSTILE, snippet=HOSTILE, via="javascript:alert(1)")])
+    (entry,) = entries(pages.get("/new.atom").content)
+    assert (entry.findtext(f"{ATOM}title") or "").startswith("<script>alert('x')</script>")
+    shown = pages.get("/new").text
+    assert "<script>alert" not in shown
+    assert 'href="javascript:' not in shown
+    assert pages.get("/api/v1/new").status_code == 200
+
+
+def test_a_reader_that_has_seen_the_feed_is_told_so() -> None:
+    """By its tag; a new item changes it."""
+    pages = client([item(1)])
+    tag = pages.get("/new.atom").headers["etag"]
+    assert pages.get("/new.atom", headers={"if-none-match": tag}).status_code == 304
+    assert client([item(1), item(2)]).get("/new.atom", headers={"if-none-match": tag}).status_code == 200
+
+
+def test_an_empty_feed_is_a_feed() -> None:
+    """And the page says why there is nothing."""
+    pages = client([])
+    assert entries(pages.get("/new.atom").content) == []
+    assert "first crawl is silent" in pages.get("/new").text
+    assert pages.get("/api/v1/new").json() == {"items": [], "cursor": "0", "more": False, "missed": False}
+
+
+def test_a_program_goes_on_from_its_cursor() -> None:
+    """Without one it gets the latest and the end; with one each item once, the oldest first."""
+    pages = client([item(seq) for seq in range(1, 6)])
+    first = pages.get("/api/v1/new?n=2").json()
+    assert [one["cursor"] for one in first["items"]] == ["4", "5"]
+    assert pages.get(f"/api/v1/new?since={first['cursor']}").json()["items"] == []
+    seen, cursor, more = [], "0", True
+    while more:
+        told = pages.get(f"/api/v1/new?since={cursor}&n=2").json()
+        seen += [one["cursor"] for one in told["items"]]
+        cursor, more = told["cursor"], told["more"]
+    assert seen == ["1", "2", "3", "4", "5"]
+    assert pages.get("/api/v1/new?since=1").json()["missed"] is True
+
+
+def test_a_watch_has_its_own_feed_page_and_answer() -> None:
+    """One that is not there is told so, to people as a page."""
+    pages = client([item(seq) for seq in range(1, 4)])
+    assert len(entries(pages.get("/new.atom?watch=odd").content)) == 2
+    assert [one["cursor"] for one in pages.get("/api/v1/new?watch=odd&since=0").json()["items"]] == ["1", "3"]
+    shown = pages.get("/new?watch=odd").text
+    assert 'rel="alternate" type="application/atom+xml" href="/new.atom?watch=odd"' in shown
+    for path in ("/new.atom?watch=even", "/api/v1/new?watch=even"):
+        answer = pages.get(path)
+        assert (answer.status_code, answer.json()["error"]["parameter"]) == (404, "watch")
+    for path in ("/new?watch=even", "/new?watch=%00", "/new?before=x"):
+        assert pages.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("query", ["since=x", "since=-1", "n=0", "n=101", "watch=A%20b", "since=1&since=2", "sinc=1"])
+def test_wrong_parameters_are_refused_with_what_is_right(query: str) -> None:
+    """As everywhere in the API."""
+    answer = client([item(1)]).get(f"/api/v1/new?{query}")
+    assert answer.status_code == 400
+    assert json.loads(answer.text)["error"]["message"]
+
+
+def test_the_page_goes_back_in_time() -> None:
+    """Older items are a link away, each once."""
+    pages = client([item(seq, title=f"Number {seq}.") for seq in range(1, 41)])
+    first = pages.get("/new").text
+    assert "Number 40." in first
+    assert "Number 10." not in first
+    older = pages.get("/new?before=11").text
+    assert "Number 10." in older
+    assert "Number 11." not in older
+    assert 'href="/new?before=11"' in first
+
+
+def test_private_items_are_for_those_who_may_see_them() -> None:
+    """A key opens them in the feed as well, also as a parameter; a key for some sites shows those only."""
+    private = item(1, "wiki.example.org", private=PRIVATE.start)
+    public = item(2)
+    ann, ann_key = made_key("ann", "search", "private")
+    docs, docs_key = made_key("docs", "search", sites=("docs.example.org",))
+    wiki, wiki_key = made_key("elsewhere", "search", sites=("wiki.example.org",))
+    pages = client([private, public], [ann_key, docs_key, wiki_key])
+    assert len(entries(pages.get("/new.atom").content)) == 1
+    assert len(entries(pages.get("/new.atom", headers=bearer(ann)).content)) == 2
+    assert len(entries(pages.get(f"/new.atom?key={ann}").content)) == 2
+    assert ann not in pages.get(f"/new.atom?key={ann}").text
+    assert len(entries(pages.get(f"/new.atom?key={docs}").content)) == 1
+    assert entries(pages.get(f"/new.atom?key={wiki}").content) == []
+    assert pages.get("/api/v1/new?since=0", headers=bearer(wiki)).json()["items"] == []
+    assert pages.get("/new.atom", headers=bearer(ann)).headers["cache-control"] == "private, no-store"
+
+
+def test_a_server_that_wants_a_key_wants_one_here() -> None:
+    """A feed reader gets a plain refusal, a person is led to the sign-in page."""
+    pages = client([item(1)], access="token")
+    assert pages.get("/new.atom").status_code == 401
+    assert pages.get("/api/v1/new").status_code == 401
+    assert pages.get("/new").status_code == 303

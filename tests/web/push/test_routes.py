@@ -1,0 +1,174 @@
+"""The addresses for pings and hubs answer as their protocols say, and the console's page tells how push stands."""
+
+import hmac
+import json
+from collections.abc import Mapping
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from tests.web.small_operator import SmallOperator
+from tests.web.small_search import NOW_S
+
+from vedette.adapters.push.push_store import CreditRow, Ignored, Subscription
+from vedette.config import Serve
+from vedette.discover.push.credit import Credit
+from vedette.discover.push.indexnow import Ping
+from vedette.web.auth.access import Access
+from vedette.web.auth.push_signatures import is_signed
+from vedette.web.branding import Look
+from vedette.web.console.crawl.push import push_page_routes
+from vedette.web.console.ui.layout import Shell
+from vedette.web.push.ports import Delivery, PushLook, Told
+from vedette.web.push.routes import is_pushed, push_routes
+
+KEY = "0123456789abcdef"
+URL = "https://example.org/a"
+HOSTILE = '<script>alert("x")</script>'
+
+
+class SmallPush:
+    """Takes everything as ``told`` says, and remembers it."""
+
+    def __init__(self, told: Told | None = None, look: PushLook | None = None) -> None:
+        self.told, self.seen = told or Told(200, "Taken."), look or PushLook()
+        self.pings: list[Ping] = []
+        self.deliveries: list[tuple[str, Delivery]] = []
+
+    def asked_back(self, _token: str, query: Mapping[str, str]) -> Told:
+        """Repeats any challenge."""
+        return Told(200, query.get("hub.challenge", ""))
+
+    def delivered(self, token: str, delivery: Delivery) -> Told:
+        """Keeps it."""
+        self.deliveries.append((token, delivery))
+        return self.told
+
+    def pinged(self, ping: Ping) -> Told:
+        """Keeps it."""
+        self.pings.append(ping)
+        return self.told
+
+    def look(self) -> PushLook:
+        """As set."""
+        return self.seen
+
+
+def client(push: SmallPush) -> TestClient:
+    """Somebody who knows the addresses."""
+    return TestClient(Starlette(routes=push_routes(push)))
+
+
+def shown(look: PushLook, query: str = "") -> str:
+    """The console's page, as its operator sees it."""
+    shell = Shell(SmallOperator(), Look(), Access(Serve(), tuple), lambda: NOW_S)
+    app = Starlette(routes=push_page_routes(shell, SmallPush(look=look)))
+    answer = TestClient(app).get(f"/push{query}")
+    assert answer.status_code == 200
+    return answer.text
+
+
+def test_a_ping_by_address_is_handed_on() -> None:
+    """GET with url and key is a ping of one URL."""
+    push = SmallPush()
+    assert client(push).get("/indexnow", params={"url": URL, "key": KEY}).status_code == 200
+    assert push.pings == [Ping(KEY, f"https://example.org/{KEY}.txt", (URL,))]
+
+
+def test_a_ping_by_json_is_handed_on() -> None:
+    """POST names many URLs of one host."""
+    push = SmallPush()
+    urls = [f"https://example.org/{number}" for number in range(10_000)]
+    told = {"host": "example.org", "key": KEY, "urlList": urls}
+    assert client(push).post("/indexnow", json=told).status_code == 200
+    assert push.pings[0].urls == tuple(urls)
+
+
+@pytest.mark.parametrize("status", [202, 403, 422, 429, 503])
+def test_a_ping_is_answered_as_it_was_taken(status: int) -> None:
+    """What the keeper decides is the answer, with words where it is a refusal."""
+    answer = client(SmallPush(Told(status, "So it is.", 60))).get("/indexnow", params={"url": URL, "key": KEY})
+    assert answer.status_code == status
+    assert "So it is." in answer.text
+    assert ("retry-after" in answer.headers) is (status >= 400)
+
+
+def test_a_wrong_ping_goes_nowhere() -> None:
+    """What is no ping is refused here."""
+    push = SmallPush()
+    assert client(push).get("/indexnow").status_code == 400
+    assert client(push).post("/indexnow", content=b"\xff" * 100).status_code == 400
+    assert push.pings == []
+
+
+def test_a_challenge_is_text_and_nothing_else() -> None:
+    """A hub's challenge is repeated as plain text, so that no browser takes it for a page."""
+    answer = client(SmallPush()).get("/push/token", params={"hub.challenge": HOSTILE})
+    assert answer.text == HOSTILE
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_delivery_is_handed_on_whole() -> None:
+    """Body, type, signature and links arrive as they were sent."""
+    push = SmallPush(Told(202))
+    headers = {"content-type": "application/rss+xml", "x-hub-signature": "sha1=00", "link": "<a>; rel=self"}
+    assert client(push).post("/push/token", content=b"<rss/>", headers=headers).status_code == 202
+    assert push.deliveries == [("token", Delivery(b"<rss/>", "application/rss+xml", "sha1=00", ("<a>; rel=self",)))]
+
+
+@pytest.mark.parametrize("method", ["sha1", "sha256", "sha384", "sha512"])
+def test_signatures_are_checked(method: str) -> None:
+    """The right one fits in either case of letters; another secret, another body or a cut one do not."""
+    right = f"{method}={hmac.digest(b'secret', b'body', method).hex()}"
+    assert is_signed(b"body", right, "secret")
+    assert is_signed(b"body", right.upper().replace(method.upper(), method), "secret")
+    assert not is_signed(b"body", right, "another")
+    assert not is_signed(b"other", right, "secret")
+    assert not is_signed(b"body", right[:-1], "secret")
+    assert not is_signed(b"body", f"{right}é", "secret")
+
+
+def test_which_paths_are_for_push() -> None:
+    """The gate asks by path alone."""
+    assert [is_pushed(path) for path in ("/indexnow", "/push/x", "/pushy", "/console/push")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_the_page_says_what_is_missing() -> None:
+    """Without an address of our own it says which setting to set."""
+    assert "serve.public_url" in shown(PushLook())
+    assert "is not set" not in shown(PushLook("https://search.example.org"))
+
+
+def test_the_page_shows_subscriptions_credit_and_lies() -> None:
+    """Each has its row, whatever strangers wrote into it; no secret is shown."""
+    row = Subscription(f"https://example.org/{HOSTILE}", "https://hub.example.net/", URL, "tok", "sec", "active")
+    look = PushLook(
+        "https://search.example.org",
+        1,
+        (row._replace(token="", secret=""), row._replace(topic="b", standing="denied", why=HOSTILE)),
+        (CreditRow("websub x", Credit(6.0, 0.0), 6, NOW_S - 60),),
+        (Ignored("websub x", "a wrong signature", 7, NOW_S - 5),),
+    )
+    text = shown(look)
+    assert HOSTILE not in text
+    for words in ("pushed", "denied", "80 %", "a wrong signature"):
+        assert words in text
+
+
+@pytest.mark.parametrize(("table", "head"), [("feeds", "Feed"), ("credit", "Source"), ("ignored", "Source")])
+def test_each_table_is_a_file_too(table: str, head: str) -> None:
+    """As CSV."""
+    assert shown(PushLook(), f"?csv={table}").startswith(head)
+
+
+def test_json_of_any_shape_is_answered() -> None:
+    """Nothing that is posted is an error of ours."""
+    values: list[object] = [None, 1, "x", [], {"urlList": {}}, {"host": [], "key": {}, "urlList": [URL]}]
+    for value in values:
+        assert client(SmallPush()).post("/indexnow", content=json.dumps(value)).status_code in {400, 422}

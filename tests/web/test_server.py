@@ -1,0 +1,117 @@
+"""One address cannot take all the room there is for connections, and nobody loses an answer by that."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+
+from vedette.web.crowd import MOST_PER_ADDRESS, Crowd
+from vedette.web.server import MOST_CONNECTIONS, bind, server_of
+
+MANY = MOST_CONNECTIONS + 50
+WHOLE = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+HALF = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nab"
+PATIENCE_S = 20.0
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """An application that reads all it is sent, and then answers."""
+    while (await receive()).get("more_body"):
+        pass
+    await PlainTextResponse("here")(scope, receive, send)
+
+
+@contextmanager
+def running(*trusted: str) -> Iterator[int]:
+    """The real server around it on a free port."""
+    listening = bind("127.0.0.1:0")
+    port: int = listening.getsockname()[1]
+    server = server_of(echo, trusted)
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    try:
+        yield port
+    finally:
+        server.should_exit = True
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
+
+
+def opened(stack: ExitStack, port: int, source: str, said: bytes = b"") -> socket.socket:
+    """A connection from an address of this machine, on which something was sent."""
+    made = stack.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE_S, (source, 0)))
+    made.sendall(said)
+    return made
+
+
+def heard(connection: socket.socket) -> bytes:
+    """What comes first; nothing where the other side has ended it."""
+    try:
+        return connection.recv(4096)
+    except ConnectionResetError:
+        return b""
+
+
+@pytest.mark.parametrize(
+    ("said", "many"), [(b"", 2 * MOST_PER_ADDRESS), (b"GET / HT", MANY), (HALF, 2 * MOST_PER_ADDRESS)]
+)
+def test_half_open_connections_of_one_address_leave_room_for_others(said: bytes, many: int) -> None:
+    """Even more than there is room for in all: its oldest are ended, and everybody else is answered at once."""
+    with running() as port, ExitStack() as stack:
+        crowd = [opened(stack, port, "127.0.0.2", said) for _ in range(many)]
+        assert heard(crowd[0]) == b""
+        assert b"200 OK" in heard(opened(stack, port, "127.0.0.3", WHOLE))
+        assert b"200 OK" in heard(opened(stack, port, "127.0.0.2", WHOLE))
+
+
+def test_a_trusted_proxy_speaks_for_many() -> None:
+    """Its connections are not counted, however many stand open."""
+    with running("127.0.0.2", "10.0.0.0/8") as port, ExitStack() as stack:
+        crowd = [opened(stack, port, "127.0.0.2", WHOLE) for _ in range(2 * MOST_PER_ADDRESS)]
+        assert all(b"200 OK" in heard(each) for each in crowd)
+        crowd[0].sendall(WHOLE)
+        assert b"200 OK" in heard(crowd[0])
+
+
+class Guest:
+    """A connection of which only this is known."""
+
+    def __init__(self, *, idle: bool) -> None:
+        self.idle, self.left = idle, False
+
+    def is_idle(self) -> bool:
+        """As made."""
+        return self.idle
+
+    def leave(self) -> None:
+        """Noted."""
+        self.left = True
+
+
+def test_whoever_is_being_answered_stays() -> None:
+    """The oldest idle one leaves; where none is idle, the newcomer does not enter."""
+    crowd = Crowd(most=3)
+    busy, idle, other = Guest(idle=False), Guest(idle=True), Guest(idle=False)
+    assert all(crowd.enter(each, "192.0.2.1") for each in (busy, idle, other))
+    assert crowd.enter(Guest(idle=False), "192.0.2.1")
+    assert (busy.left, idle.left) == (False, True)
+    assert not crowd.enter(Guest(idle=False), "192.0.2.1")
+    crowd.gone(busy, "192.0.2.1")
+    assert crowd.enter(Guest(idle=False), "192.0.2.1")
+
+
+def test_a_network_counts_as_one_address_and_is_forgotten_with_its_last() -> None:
+    """An IPv6 visitor has more addresses than anybody can count; and nothing is kept of who has left."""
+    crowd = Crowd(most=1)
+    first, second = Guest(idle=True), Guest(idle=True)
+    assert crowd.enter(first, "2001:db8::1")
+    assert crowd.enter(second, "2001:db8::2")
+    assert first.left
+    crowd.gone(first, "2001:db8::1")
+    assert len(crowd) == 1
+    crowd.gone(second, "2001:db8::2")
+    assert len(crowd) == 0
