@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vedette.discover.polling.look_book import Brought, LookBook
+from vedette.discover.polling.sources import Brought, LookBook
 from vedette.lab.core.registry import DEFAULT, policy_named
 from vedette.policy import Ints, rng_for
 

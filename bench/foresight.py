@@ -28,8 +28,7 @@ from vedette.adapters.url_store.store import UrlStore, create
 from vedette.engine.coordinator.hosts import Hosts
 from vedette.engine.coordinator.state import Named, Rules
 from vedette.engine.ports import Told
-from vedette.engine.scheduling.first_fetch import FIRSTS, FirstFetches
-from vedette.engine.scheduling.first_groups import groups_of_unseen
+from vedette.engine.scheduling.first_fetch import FIRSTS, FirstFetches, groups_of_unseen
 from vedette.engine.scheduling.impact_lookup import Foreseeing
 from vedette.engine.scheduling.impact_ports import BLIND
 from vedette.engine.scheduling.worth_queue import ByWorth

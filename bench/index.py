@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.peers.git_pages import bodies_of, versions
 
 from vedette.adapters.index_store.tantivy_index import HEAP_BYTES, open_reader, open_writer
-from vedette.index.fields_part import Entry, document_of, forms_of
+from vedette.index.fields import Entry, document_of, forms_of
 from vedette.index.query.retrieval import EXACT_FIELDS, TEXT_FIELDS, All, Best, Node, Term
 from vedette.parse.html.page import read_page
 from vedette.parse.text.charsets import decode

@@ -23,7 +23,7 @@ from time import perf_counter
 import pycurl
 
 from vedette.lab.worlds.synthetic import MadeWorld, open_made
-from vedette.lab.worlds.synthetic.server_part import ServerHandle, start_server
+from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
 from vedette.lab.worlds.world import Question
 from vedette.policy import rng_for
 

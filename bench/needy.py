@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from bench.quality import SEED, Page, pairs
 
 from vedette.engine.search.needy_terms import Needs, neediness, needy_words
-from vedette.index.fields_part import Entry, forms_of, numbers
+from vedette.index.fields import Entry, forms_of, numbers
 from vedette.index.quality.gains import Change, forward_of, measure
 from vedette.index.quality.term_curves import Gathered, TermCurves
 from vedette.index.quality.watched_terms import NO_WORDS, Words, answers_of, named_terms, watched_terms

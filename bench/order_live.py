@@ -24,9 +24,9 @@ from vedette.adapters.index_store.page_table import PageTable
 from vedette.adapters.index_store.tantivy_index import open_reader
 from vedette.frontier.impact.sketches import FIRST
 from vedette.lab.judge.access_log import read_log
-from vedette.lab.worlds.synthetic.server_part import start_server
+from vedette.lab.worlds.synthetic.server import start_server
 from vedette.policy import rng_for
-from vedette.runtime.indexing.impact_sketches import asker, brought_up_to_date, wanted_of
+from vedette.runtime.indexing.impact_inputs import asker, brought_up_to_date, wanted_of
 from vedette.text import spaced
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)

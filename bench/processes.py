@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
-from vedette.lab.worlds.synthetic.server_part import start_server
+from vedette.lab.worlds.synthetic.server import start_server
 
 SETTINGS = '[crawl]\ndelay = "0s"\naddress_delay = "0s"\nworkers = {}\n'
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")

@@ -41,18 +41,16 @@ from vedette.engine.search.ports import Signals
 from vedette.engine.search.scoring import ALL_FEATURES, Weighed
 from vedette.engine.search.search import Searcher
 from vedette.lab.core.statistics import Interval, Paired, interval, paired
-from vedette.lab.visitors.deeds import Hit
-from vedette.lab.visitors.habits import Habits
-from vedette.lab.visitors.interests import zipf
-from vedette.lab.visitors.public import Public
-from vedette.lab.visitors.reading import appeal, quality, read
+from vedette.lab.visitors.habits import Habits, Hit
+from vedette.lab.visitors.public import Public, appeal, quality, read
+from vedette.lab.visitors.queries import zipf
 from vedette.learn.clicks.impressions import DAY_S, joined
 from vedette.learn.clicks.reputations import taught_by
 from vedette.learn.events import Event, Shown, SlateRecord
 from vedette.policy import Ints, rng_for
 from vedette.runtime.search.click_learning import reputation_of
 from vedette.runtime.search.index_snapshot import LiveShelf
-from vedette.serve.rank.explore.prospects import MOST_AWARE, MOST_LIKES
+from vedette.serve.rank.explore.prospect import MOST_AWARE, MOST_LIKES
 from vedette.serve.rank.reputation import Reputation, pair_keys
 from vedette.serve.rank.reranking import MOST_POINTS, POINTS
 from vedette.serve.slate import Audience, Result, Wish

@@ -42,7 +42,7 @@ from vedette.discover.urls.scope import read_site
 from vedette.fetch.connect_to import read_detour
 from vedette.fetch.request import user_agent
 from vedette.index.query.retrieval import Any, Term
-from vedette.lab.worlds.synthetic.server_part import ServerHandle, start_server
+from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
 from vedette.runtime.commands.rpc import Call
 from vedette.runtime.processes.settings import LiveSettings
 from vedette.runtime.processes.supervisor import Tree, ask_keeper

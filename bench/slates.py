@@ -24,7 +24,7 @@ import numpy as np
 
 from vedette.adapters.clock import real_clock
 from vedette.adapters.event_store.reader import RecordView
-from vedette.adapters.event_store.slate_log import SlateLog
+from vedette.adapters.event_store.search_log import SlateLog
 from vedette.config import Config
 from vedette.learn.events import Shown, SlateRecord, line_of
 from vedette.policy import rng_for

@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 
 from vedette.lab.judge.access_log import Entry, read_log
-from vedette.lab.worlds.synthetic.server_part import start_server
+from vedette.lab.worlds.synthetic.server import start_server
 
 SETTINGS = '[crawl]\ndelay = "500ms"\naddress_delay = "250ms"\n'
 WORLDS = {"alone": "good_part", "among bad": "slow_town"}

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from vedette.header_dates import seconds_of
+from vedette.timeutil import seconds_of
 
 RFC_9110_MOMENT_S = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC).timestamp()
 

@@ -18,7 +18,7 @@ from typing import Any
 from vedette.adapters.crawl_store.store import StateBook
 from vedette.lab.judge.access_log import Entry, read_log
 from vedette.lab.judge.politeness import Verdict, judge
-from vedette.lab.worlds.synthetic.server_part import ServerHandle, start_server
+from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -26,8 +26,7 @@ from vedette.lab.quality.corpus import Corpus, corpus_of
 from vedette.lab.quality.quality import ideal
 from vedette.lab.quality.query_files import Queries, single_terms
 from vedette.lab.quality.scoring import Found, Scoring, Text, text_scoring
-from vedette.lab.quality.workload import drawn_queries
-from vedette.lab.quality.workload_part import workload_of
+from vedette.lab.quality.workload import drawn_queries, workload_of
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats, Ints, rng_for

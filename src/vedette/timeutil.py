@@ -8,9 +8,83 @@ import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_tz
 
-__all__ = ["seconds_of"]
+__all__ = ["seconds_of", "seconds_of_timeutil"]
 
-_LONGEST = 64
+# Three families are in use: RFC 822 and its heirs (``25 Jun 2010 15:00:00 PST``), RFC 850 and asctime, and ISO 8601. A
+# date is a stranger's text, so an unreadable one is None, never an error. Two-digit years follow RFC 2822, which needs
+# no clock: up to 49 lies in this century. A date without a zone is taken as UTC.
+
+
+_LONGEST = 80
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+# The names of RFC 822, section 5.1; other names stand for more than one zone.
+_ZONE_HOURS = {"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7}
+
+_WEEKDAY = r"(?:[a-z]{3,9},?\s+)?"
+_TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.\d{1,9})?)?"
+_ZONE = r"(?P<zone>z|[a-z]{2,4}|(?P<sign>[+-])(?P<zone_hour>\d{2}):?(?P<zone_minute>\d{2})?)"
+_CLOCK = rf"{_TIME}(?:\s*{_ZONE})?"
+_DAY_FIRST = r"(?P<day>\d{1,2})[\s-](?P<month>[a-z]{3})[a-z]{0,6}[\s-](?P<year>\d{4}|\d{2})"
+_MONTH_FIRST = r"(?P<month>[a-z]{3})\s+(?P<day>\d{1,2})"
+_NUMBERS = r"(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})"
+_FORMS = tuple(
+    re.compile(form, re.ASCII | re.IGNORECASE)
+    for form in (
+        rf"{_WEEKDAY}{_DAY_FIRST}(?:\s+{_CLOCK})?",
+        rf"{_WEEKDAY}{_MONTH_FIRST}\s+{_CLOCK}\s+(?P<year>\d{{4}})",
+        rf"{_NUMBERS}(?:(?:t|\s+){_CLOCK})?",
+    )
+)
+
+
+def seconds_of(text: str) -> float | None:
+    """Unix seconds of a date as people and servers write it, or None.
+
+    >>> seconds_of("Sun, 06 Nov 1994 08:49:37 GMT") == seconds_of("1994-11-06T09:49:37+01:00")
+    True
+    """
+    trimmed = text.strip()
+    if len(trimmed) > _LONGEST:
+        return None
+    found = next((match for form in _FORMS if (match := form.fullmatch(trimmed))), None)
+    return None if found is None else _seconds_of_parts(found.groupdict(default=""))
+
+
+def _seconds_of_parts(parts: dict[str, str]) -> float | None:
+    month = _month(parts["month"])
+    clock = [int(parts[unit] or 0) for unit in ("hour", "minute", "second")]
+    try:
+        # A leap second is legal in a header; datetime knows none.
+        moment = datetime(
+            _year(parts["year"]), month, int(parts["day"]), clock[0], clock[1], min(clock[2], 59), tzinfo=UTC
+        )
+        return (moment - _offset(parts)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _month(written: str) -> int:
+    if written.isdigit():
+        return int(written)
+    lowered = written.lower()
+    return _MONTHS.index(lowered) + 1 if lowered in _MONTHS else 0
+
+
+def _year(written: str) -> int:
+    year = int(written)
+    if len(written) == 4:
+        return year
+    return year + (2000 if year < 50 else 1900)
+
+
+def _offset(parts: dict[str, str]) -> timedelta:
+    if not parts["sign"]:
+        return timedelta(hours=_ZONE_HOURS.get(parts["zone"].lower(), 0))
+    size = timedelta(hours=int(parts["zone_hour"]), minutes=int(parts["zone_minute"] or 0))
+    return -size if parts["sign"] == "-" else size
+
+
+_LONGEST_TIMEUTIL = 64
 _W3C = re.compile(
     r"""(?P<year>\d{4}) (?: -?(?P<month>\d{2}) (?: -?(?P<day>\d{2})
         (?: (?:t|\s+) (?P<hour>\d{1,2}) :? (?P<minute>\d{2}) (?: :?(?P<second>\d{2}) (?:[.,]\d+)? )?
@@ -20,14 +94,14 @@ _W3C = re.compile(
 )
 
 
-def seconds_of(text: str) -> float | None:
+def seconds_of_timeutil(text: str) -> float | None:
     """Unix seconds of a date as sitemaps and feeds write it, or None.
 
     >>> seconds_of("1970-01-02"), seconds_of("Fri, 02 Jan 1970 01:00:00 +0100"), seconds_of("yesterday")
     (86400.0, 86400.0, None)
     """
     trimmed = text.strip()
-    if len(trimmed) > _LONGEST:
+    if len(trimmed) > _LONGEST_TIMEUTIL:
         return None
     found = _W3C.fullmatch(trimmed)
     try:

@@ -19,11 +19,11 @@ from tests.tree_runs import patiently
 
 from vedette.adapters.index_store.generations import Generations
 from vedette.lab.visitors.browser import Browser
-from vedette.lab.visitors.deeds import Ask, Found, Look, Open
+from vedette.lab.visitors.habits import Ask, Found, Look, Open
 from vedette.lab.visitors.public import Person
 from vedette.runtime.search.click_learning import learn
-from vedette.runtime.search.ranking_told import read_told
-from vedette.web.console.ports.rank_ports import RankingTold
+from vedette.runtime.search.reputation_store import read_told
+from vedette.web.console.ports.monitoring import RankingTold
 
 HOME = "http://one.test/"
 NAMES = [f"kite{number}" for number in range(24)]

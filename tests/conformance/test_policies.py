@@ -98,7 +98,7 @@ def known(draw: st.DrawFn, rows: st.SearchStrategy[int]) -> Any:
 @st.composite
 def sources(draw: st.DrawFn, rows: st.SearchStrategy[int]) -> Any:
     """Sources that were looked at, or not yet, to choose from or to learn from."""
-    from vedette.lab.core.source_samples import sample_sources
+    from vedette.lab.core.conformance import sample_sources
 
     return sample_sources(rng_for(draw(st.integers(0, 2**32)), "conformance/sources"), draw(rows))
 

@@ -17,7 +17,17 @@ import vedette
 
 SOURCE = Path(vedette.__file__).parent
 PURE = (
-    *("model.py", "errors.py", "timeutil.py", "header_dates.py", "policy.py", "text.py", "attention.py", "pricing.py", "engine"),
+    *(
+        "model.py",
+        "errors.py",
+        "timeutil.py",
+        "header_dates.py",
+        "policy.py",
+        "text.py",
+        "attention.py",
+        "pricing.py",
+        "engine",
+    ),
     *("discover", "frontier", "fetch", "parse", "index", "refresh", "serve", "learn", "lab/baselines"),
 )
 

@@ -11,7 +11,7 @@ from tests.tree_runs import Run
 
 from vedette.discover.urls.duplicate_evidence import Lessons
 from vedette.engine.coordinator.duplicates import LESSONS
-from vedette.lab.worlds.synthetic.server_part import start_server
+from vedette.lab.worlds.synthetic.server import start_server
 from vedette.lab.worlds.world import Question, Reply, WorldHost
 
 SPEED = 600.0

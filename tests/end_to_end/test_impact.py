@@ -24,14 +24,14 @@ from tests.impact_worlds import ARTICLES, HOST, is_of, query
 
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.store import StateBook
-from vedette.adapters.crawl_store.unseen_view import unseen_after
+from vedette.adapters.crawl_store.url_list import unseen_after
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.impact_store import Expected
 from vedette.engine.coordinator.state import Rules
 from vedette.engine.scheduling.first_fetch import FirstFetches
 from vedette.engine.scheduling.price_controller import PURSE, Purse
 from vedette.lab.judge.access_log import read_log
-from vedette.lab.worlds.synthetic.server_part import start_server
+from vedette.lab.worlds.synthetic.server import start_server
 from vedette.runtime.indexing.impact import weigh
 from vedette.runtime.indexing.term_curves import write_curves
 from vedette.runtime.processes.gain_reader import new_gains

@@ -16,7 +16,7 @@ from vedette.adapters.crawl_store.store import StateBook
 from vedette.lab.judge.access_log import read_log
 from vedette.lab.judge.politeness import Verdict, judge
 from vedette.lab.worlds.synthetic import open_made
-from vedette.lab.worlds.synthetic.server_part import ServerHandle, start_server
+from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
 
 SPEED = 600.0
 

@@ -19,8 +19,8 @@ from bench.traps import half_medium, half_small, is_trap, sort_of
 from tests.tree_runs import PROVE
 
 from vedette.lab.judge.access_log import read_log
-from vedette.lab.worlds.synthetic.names import FARM
-from vedette.lab.worlds.synthetic.server_part import ServerHandle, start_server
+from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
+from vedette.lab.worlds.synthetic.sites import FARM
 from vedette.lab.worlds.synthetic.world import MadeWorld
 
 SEED = 3

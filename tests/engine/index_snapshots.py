@@ -9,7 +9,7 @@ import numpy as np
 
 from vedette.adapters.index_store.tantivy_index import IndexReader, open_reader, open_writer
 from vedette.engine.search.ports import Signals
-from vedette.index.fields_part import Entry, access_of, document_of, forms_of, numbers
+from vedette.index.fields import Entry, access_of, document_of, forms_of, numbers
 from vedette.index.query.retrieval import TEXT_FIELDS, Forward
 from vedette.index.stored_text import Stored
 from vedette.model import origin_of

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, page, robots, rules_for
 
-from vedette.engine.scheduling import budget_part as budget
+from vedette.engine.scheduling import budget
 from vedette.model import Site
 
 A, B = "https://a.test", "https://b.test"

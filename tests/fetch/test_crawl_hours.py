@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.errors import ConfigError
-from vedette.fetch.hours import next_open_s, read_hours
+from vedette.fetch.politeness import next_open_s, read_hours
 
 HOUR_S = 3600.0
 DAY_S = 24 * HOUR_S

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.adapters.url_store.queues import FRONTS as STORED_FRONTS
-from vedette.frontier.fronts import FRONTS, ORDERS, WANTED, OrderName, front_of
+from vedette.frontier.queues import FRONTS, ORDERS, WANTED, OrderName, front_of
 from vedette.frontier.unseen import Unseen
 from vedette.policy import rng_for
 

@@ -18,7 +18,6 @@ from vedette.fetch.body import decode as unpack
 from vedette.fetch.response_headers import max_age_s, retry_after_s
 from vedette.fetch.robots.meta_tags import from_headers
 from vedette.fetch.robots.rules import read as read_robots
-from vedette.header_dates import seconds_of
 from vedette.model import Failure
 from vedette.parse.html.page import read_page
 from vedette.parse.similarity.minhash import sketch_of
@@ -26,6 +25,7 @@ from vedette.parse.similarity.shingles import fingerprint, shingles
 from vedette.parse.text.charsets import decode
 from vedette.parse.text.dates import dates_of
 from vedette.parse.text.language import language_of
+from vedette.timeutil import seconds_of
 
 NOW_S = 1.7e9
 HOME = "https://host.example/a/list.xml"

@@ -23,8 +23,8 @@ from tests.tree_runs import PROVE, children, kill_all
 from vedette.lab.judge.access_log import Entry, read_log
 from vedette.lab.judge.politeness import judge
 from vedette.lab.worlds.synthetic import MadeWorld, open_made
-from vedette.lab.worlds.synthetic.names import FARM
-from vedette.lab.worlds.synthetic.server_part import ServerHandle, start_server
+from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
+from vedette.lab.worlds.synthetic.sites import FARM
 
 SPEED = 600.0
 SEED = 3

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vedette.fetch.robots.meta_tags import FREE, Directives, from_headers, from_meta, merge
-from vedette.fetch.robots.robots_pattern import compile_pattern
-from vedette.fetch.robots.rules import allowed, clip, read
+from vedette.fetch.robots.rules import allowed, clip, compile_pattern, read
 from vedette.fetch.robots.state import (
     UNKNOWN,
     Allowed,
@@ -24,8 +23,8 @@ from vedette.fetch.robots.state import (
     to_json,
     verdict,
 )
-from vedette.header_dates import seconds_of
 from vedette.model import Headers
+from vedette.timeutil import seconds_of
 
 MINUTE_S = 60.0
 DAY_S = 86_400.0

@@ -17,23 +17,25 @@ from vedette.model import Site
 from vedette.web.app import make_app
 from vedette.web.branding import Look
 from vedette.web.commands.commands import CloseSession, Done, NewToken, OpenSession, Order, Undo
-from vedette.web.console.ports.budget_ports import BudgetTold
-from vedette.web.console.ports.discovery_ports import Discovery, FoundPage, SourceLine
 from vedette.web.console.ports.lab_reports import NO_REPORTS, Reports
 from vedette.web.console.ports.monitoring import (
+    BudgetTold,
     Crawl,
+    Discovery,
     DuePage,
+    FoundPage,
     HostLine,
     Hosts,
     Machine,
     Part,
     Refresh,
     Searched,
+    SourceLine,
     Storage,
     Tenth,
 )
-from vedette.web.console.ports.ports import ActionLine
 from vedette.web.console.ports.sites import (
+    ActionLine,
     KeptRule,
     KeptSite,
     Leaving,

@@ -9,8 +9,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from vedette.web.crowd import MOST_PER_ADDRESS, Crowd
-from vedette.web.server import MOST_CONNECTIONS, bind, server_of
+from vedette.web.server import MOST_CONNECTIONS, MOST_PER_ADDRESS, Crowd, bind, server_of
 
 MANY = MOST_CONNECTIONS + 50
 WHOLE = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -7,24 +7,30 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from vedette import __version__
-from vedette.cli.commands import backup, export, import_, reindex, restore
-from vedette.cli.commands import crawl_part as crawl
-from vedette.cli.commands import explain_part as explain
-from vedette.cli.commands import fetch_part as fetch
-from vedette.cli.commands import forget_part as forget
-from vedette.cli.commands import keys_part as keys
-from vedette.cli.commands import new_part as new
-from vedette.cli.commands import queries_part as queries
-from vedette.cli.commands import rules_part as rules
-from vedette.cli.commands import search_part as search
-from vedette.cli.commands import set__part as set_
-from vedette.cli.commands import sites_part as sites
-from vedette.cli.commands import sponsor_part as sponsor
-from vedette.cli.commands import status_part as status
-from vedette.cli.commands import token_part as token
-from vedette.cli.commands import up_part as up
-from vedette.cli.commands import watch_part as watch
-from vedette.cli.demo import demo
+from vedette.cli.commands import (
+    backup,
+    crawl,
+    explain,
+    export,
+    fetch,
+    forget,
+    import_,
+    keys,
+    new,
+    queries,
+    reindex,
+    restore,
+    rules,
+    search,
+    set_,
+    sites,
+    sponsor,
+    status,
+    token,
+    up,
+    watch,
+)
+from vedette.cli.demo import command as demo
 from vedette.cli.lab import command as lab
 from vedette.errors import UsageError
 

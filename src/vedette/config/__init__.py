@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from vedette.config.kinds_part import (
+from vedette.config.kinds import (
     Count,
     Kind,
     Rate,

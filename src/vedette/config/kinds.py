@@ -1,15 +1,364 @@
 """Kinds of values that sponsored results need: an amount of money and a time zone."""
 
+import ipaddress
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeVar
 from zoneinfo import ZoneInfo
 
-from vedette.config.kinds_part import written
 from vedette.errors import ConfigError
 
-__all__ = ["Amount", "Zone"]
+__all__ = [
+    "Amount",
+    "Count",
+    "Duration",
+    "Folder",
+    "Kind",
+    "Networks",
+    "OneOf",
+    "Rate",
+    "RateKind",
+    "Size",
+    "Switch",
+    "Text",
+    "Texts",
+    "Zone",
+    "format_duration",
+    "format_rate",
+    "format_size",
+    "line_of",
+    "parse_duration",
+    "parse_rate",
+    "parse_size",
+    "read_value",
+    "written",
+]
 
-_AMOUNT = re.compile(r"[0-9]{1,6}\.[0-9]{2}")
+_WORDS = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """True or false; on a command line it comes as a word.
+
+    >>> Switch().read("false"), Switch().read(True), Switch().write(False)
+    (False, True, 'false')
+    """
+
+    def read(self, value: object) -> bool:
+        """What the file has, checked."""
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, str) and value in _WORDS:
+            return _WORDS[value]
+        raise ConfigError("write true or false")
+
+    def write(self, value: bool) -> str:  # noqa: FBT001 - what is written is the value itself
+        """As the file would have it."""
+        return "true" if value else "false"
+
+
+Value = TypeVar("Value")
+
+# Both from the largest unit to the smallest: a value is written in the first that takes it as a whole number.
+_SECONDS = {"d": Decimal(86400), "h": Decimal(3600), "min": Decimal(60), "s": Decimal(1), "ms": Decimal("0.001")}
+_BYTES = {
+    "GiB": Decimal(2**30),
+    "GB": Decimal(10**9),
+    "MiB": Decimal(2**20),
+    "MB": Decimal(10**6),
+    "KiB": Decimal(2**10),
+    "kB": Decimal(10**3),
+    "B": Decimal(1),
+}
+_AMOUNT = re.compile(r"(-?[0-9]{1,18}(?:\.[0-9]{1,30})?) ?([A-Za-z]{1,3})")
+_BARE = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,30})?")
+_RATE = re.compile(r"([0-9]{1,9})/(s|min|h|d)")
+
+
+class Kind(Protocol[Value]):
+    """How the values of a setting are read, checked and written; its ``ConfigError`` says what to write instead."""
+
+    def read(self, value: object) -> Value:
+        """What the file has, checked."""
+
+    def write(self, value: Value) -> str:
+        """As the file would have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A time with its unit."""
+
+    at_least_s: float = 0
+    at_most_s: float = 36500 * 86400.0
+
+    def read(self, value: object) -> float:
+        """What the file has, checked."""
+        seconds = float(_amount(value, _SECONDS, "a duration", "s"))
+        if not self.at_least_s <= seconds <= self.at_most_s:
+            raise _out_of_range(format_duration(self.at_least_s), format_duration(self.at_most_s))
+        return seconds
+
+    def write(self, value: float) -> str:
+        """As the file would have it."""
+        return written(format_duration(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """An amount of bytes with its unit."""
+
+    at_least_bytes: int = 0
+    at_most_bytes: int = 10**15
+
+    def read(self, value: object) -> int:
+        """What the file has, checked."""
+        size = _amount(value, _BYTES, "a size", "B")
+        if not self.at_least_bytes <= size <= self.at_most_bytes:
+            raise _out_of_range(format_size(self.at_least_bytes), format_size(self.at_most_bytes))
+        if size != int(size):
+            raise ConfigError("write a whole number of bytes")
+        return int(size)
+
+    def write(self, value: int) -> str:
+        """As the file would have it."""
+        return written(format_size(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A whole number."""
+
+    at_least: int
+    at_most: int
+
+    def read(self, value: object) -> int:
+        """What the file has, checked."""
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ConfigError(f"write a whole number from {self.at_least} to {self.at_most}")
+        if not self.at_least <= value <= self.at_most:
+            raise _out_of_range(str(self.at_least), str(self.at_most))
+        return value
+
+    def write(self, value: int) -> str:
+        """As the file would have it."""
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text of some shape; empty stands for none."""
+
+    shape: re.Pattern[str]
+    advice: str
+
+    def read(self, value: object) -> str:
+        """What the file has, checked."""
+        if isinstance(value, str) and (not value or self.shape.fullmatch(value)):
+            return value
+        raise ConfigError(self.advice)
+
+    def write(self, value: str) -> str:
+        """As the file would have it."""
+        return written(value)
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of some words."""
+
+    words: tuple[str, ...]
+
+    def read(self, value: object) -> str:
+        """What the file has, checked."""
+        if isinstance(value, str) and value in self.words:
+            return value
+        raise ConfigError(f"write one of {', '.join(written(word) for word in self.words)}")
+
+    def write(self, value: str) -> str:
+        """As the file would have it."""
+        return written(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The path of a folder."""
+
+    def read(self, value: object) -> Path:
+        """What the file has, checked."""
+        if isinstance(value, str) and value and value.isprintable():
+            return Path(value)
+        raise ConfigError('write the path of a folder, such as "vedette-data"')
+
+    def write(self, value: Path) -> str:
+        """As the file would have it."""
+        return written(str(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A list of texts, each of some shape."""
+
+    shape: re.Pattern[str]
+    advice: str
+
+    def read(self, value: object) -> tuple[str, ...]:
+        """What the file has, checked."""
+        if isinstance(value, list) and all(isinstance(each, str) and self.shape.fullmatch(each) for each in value):
+            return tuple(value)
+        raise ConfigError(self.advice)
+
+    def write(self, value: tuple[str, ...]) -> str:
+        """As the file would have it."""
+        return f"[{', '.join(map(written, value))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Networks(Texts):
+    """A list of IP addresses or networks."""
+
+    def read(self, value: object) -> tuple[str, ...]:
+        """What the file has, checked."""
+        texts = Texts.read(self, value)
+        try:
+            for each in texts:
+                ipaddress.ip_network(each)
+        except ValueError:
+            raise ConfigError(self.advice) from None
+        return texts
+
+
+class Rate(NamedTuple):
+    """So many requests in so many seconds; none at all stands for no limit."""
+
+    requests: int
+    per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RateKind:
+    """So many in a time; ``0`` for no limit."""
+
+    def read(self, value: object) -> Rate:
+        """What the file has, checked."""
+        if value in (0, "0") and not isinstance(value, bool):
+            return Rate(0, 1.0)
+        rate = _RATE.fullmatch(value) if isinstance(value, str) else None
+        if rate is None:
+            raise ConfigError('write a number of requests and a unit of time, such as "120/min" (s, min, h, d), or "0"')
+        return Rate(int(rate[1]), float(_SECONDS[rate[2]])) if int(rate[1]) else Rate(0, 1.0)
+
+    def write(self, value: Rate) -> str:
+        """As the file would have it."""
+        return written(format_rate(value))
+
+
+def parse_duration(text: str) -> float:
+    """Seconds.
+
+    >>> parse_duration("1.5h"), parse_duration("250ms")
+    (5400.0, 0.25)
+    """
+    return read_value(written(text), Duration(), text)
+
+
+def parse_size(text: str) -> int:
+    """Bytes.
+
+    >>> parse_size("10MiB"), parse_size("10MB")
+    (10485760, 10000000)
+    """
+    return read_value(written(text), Size(), text)
+
+
+def parse_rate(text: str) -> Rate:
+    """Requests in so many seconds.
+
+    >>> parse_rate("120/min"), parse_rate("0").requests
+    (Rate(requests=120, per_s=60.0), 0)
+    """
+    return read_value(written(text), RateKind(), text)
+
+
+def format_duration(seconds: float) -> str:
+    """The shortest way to write it that ``parse_duration`` reads back exactly.
+
+    >>> format_duration(5400), format_duration(0.25), format_duration(0)
+    ('90min', '250ms', '0s')
+    """
+    exact = Decimal(repr(float(seconds))).normalize()
+    return _format(exact, _SECONDS) or f"{exact:f}s"
+
+
+def format_size(size_bytes: int) -> str:
+    """The same for ``parse_size``.
+
+    >>> format_size(10485760), format_size(1500)
+    ('10MiB', '1500B')
+    """
+    return _format(Decimal(size_bytes), _BYTES) or f"{size_bytes}B"
+
+
+def format_rate(rate: Rate) -> str:
+    """The same for ``parse_rate``.
+
+    >>> format_rate(Rate(10, 1.0)), format_rate(Rate(0, 1.0))
+    ('10/s', '0')
+    """
+    units = {float(seconds): unit for unit, seconds in _SECONDS.items()}
+    return f"{rate.requests}/{units[rate.per_s]}" if rate.requests else "0"
+
+
+def _format(exact: Decimal, scales: Mapping[str, Decimal]) -> str | None:
+    for unit, scale in scales.items():
+        count = int(exact / scale)
+        if count and count * scale == exact:
+            return f"{count}{unit}"
+    return None
+
+
+def read_value(label: str, kind: Kind[Value], value: object) -> Value:
+    """A value of some kind; ``label`` stands before what is wrong with it."""
+    try:
+        return kind.read(value)
+    except ConfigError as error:
+        raise ConfigError(f"{label}: {error}") from None
+
+
+def _amount(value: object, scales: Mapping[str, Decimal], what: str, unit: str) -> Decimal:
+    amount = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
+    if amount is None or amount[2] not in scales:
+        number = written(value).strip('"')
+        example = f"{number if _BARE.fullmatch(number) else 30}{unit}"
+        raise ConfigError(f'write {what} with its unit, such as "{example}" ({", ".join(reversed(list(scales)))})')
+    return Decimal(amount[1]) * scales[amount[2]]
+
+
+def _out_of_range(at_least: str, at_most: str) -> ConfigError:
+    return ConfigError(f"write a value from {at_least} to {at_most}")
+
+
+def written(value: object) -> str:
+    """A value about as it stands in the file, on one line."""
+    if isinstance(value, str):
+        return f'"{line_of(value)}"'
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict | list) or (isinstance(value, int) and abs(value) >= 10**18):
+        return "…"
+    return str(value)
+
+
+def line_of(text: str) -> str:
+    """The beginning of a text, on one line."""
+    return f"{text[:100]!r}"[1:-1] + ("…" if len(text) > 100 else "")
+
+
+_AMOUNT_KINDS = re.compile(r"[0-9]{1,6}\.[0-9]{2}")
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){0,2}")
 
 
@@ -19,7 +368,7 @@ class Amount:
 
     def read(self, value: object) -> str:
         """What the file has, checked."""
-        if isinstance(value, str) and _AMOUNT.fullmatch(value) and value.strip("0") != ".":
+        if isinstance(value, str) and _AMOUNT_KINDS.fullmatch(value) and value.strip("0") != ".":
             return value
         raise ConfigError('write an amount with its cents, as text, such as "0.05"')
 

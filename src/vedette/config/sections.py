@@ -5,9 +5,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from vedette.config.kinds import Amount, Zone
-from vedette.config.kinds_part import Count, Duration, Folder, Kind, Networks, OneOf, Rate, RateKind, Size, Text, Texts
-from vedette.config.switch import Switch
+from vedette.config.kinds import (
+    Amount,
+    Count,
+    Duration,
+    Folder,
+    Kind,
+    Networks,
+    OneOf,
+    Rate,
+    RateKind,
+    Size,
+    Switch,
+    Text,
+    Texts,
+    Zone,
+)
 from vedette.engine.scheduling.refresh_policies import POLICIES, PREFERRED
 
 __all__ = ["Crawl", "Refresh", "Serve", "Store"]

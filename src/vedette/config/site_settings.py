@@ -16,7 +16,7 @@ from vedette.config import format_duration, format_size, parse_duration, parse_s
 from vedette.discover.push.promises import MOST_PROMISES
 from vedette.discover.urls.scope import read_site
 from vedette.errors import ConfigError, UsageError
-from vedette.fetch.hours import read_hours
+from vedette.fetch.politeness import read_hours
 from vedette.model import Overrule, Site
 
 __all__ = [

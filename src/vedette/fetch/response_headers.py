@@ -2,8 +2,8 @@
 
 import re
 
-from vedette.header_dates import seconds_of
 from vedette.model import Headers
+from vedette.timeutil import seconds_of
 
 __all__ = ["max_age_s", "retry_after_s"]
 

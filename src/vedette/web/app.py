@@ -36,11 +36,11 @@ from vedette.web.metrics import Metrics, TimedSearch
 from vedette.web.ports import Search
 from vedette.web.public.ads import NOTHING_SPONSORED, Sponsored, sponsored_route
 from vedette.web.public.events import events_route
+from vedette.web.public.new_page_ports import NO_NEW_PAGES, NewPages
 from vedette.web.public.new_pages import new_routes
-from vedette.web.public.new_ports import NO_NEW_PAGES, NewPages
 from vedette.web.public.pages import page_routes
 from vedette.web.public.slates import Recording, not_recording
-from vedette.web.public.trials import Trials
+from vedette.web.public.visits import Trials
 from vedette.web.push.routes import push_routes
 
 __all__ = ["make_app"]

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 from starlette.requests import Request
 
 from vedette.web.auth.access import Access
-from vedette.web.bodies import LONGEST_BODY
+from vedette.web.gate import LONGEST_BODY
 
 __all__ = ["fields_of", "is_ours", "posted_fields"]
 

@@ -4,20 +4,24 @@ It stands around all routes, so that no route can be forgotten. An exception tha
 gets an answer, the operator one line.
 """
 
+import ipaddress
+import json
 from asyncio import CancelledError
 from collections.abc import Callable
 from math import ceil
 from typing import NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from vedette.config import Serve
 from vedette.model import Site
 from vedette.web.api.responses import error_answer
 from vedette.web.auth.access import (
+    CONSOLE,
     EVENTS,
     OF_OPERATORS,
     Access,
@@ -28,15 +32,113 @@ from vedette.web.auth.access import (
     path_of,
 )
 from vedette.web.auth.rate_limits import Limits
-from vedette.web.bodies import LONGEST_BODY, again, whole_body
 from vedette.web.branding import Look
 from vedette.web.error_log import log_fault
-from vedette.web.hosts import FOREIGN_HOST, OwnNames
 from vedette.web.metrics import Metrics
 from vedette.web.push.routes import LONGEST_PUSH, is_pushed
 from vedette.web.rendering import problem_page, theme_of
 
-__all__ = ["Gate", "told_refusal"]
+__all__ = ["FOREIGN_HOST", "LONGEST_BODY", "Gate", "OwnNames", "again", "json_value", "told_refusal", "whole_body"]
+
+# A stranger's page can make its own name lead to this machine, and then its scripts speak to us as if we were its
+# server (DNS rebinding). The browser still says by which name it came, in the header ``Host``. So where our names are
+# known, the console and the orders of the API are answered under these only. An address in the place of a name cannot
+# be made to lead elsewhere, and is always good. Our names are known where the operator has told them
+# (``serve.address``, ``serve.public_url``, ``serve.hosts``), and on a connection to a loopback address: whoever comes
+# that way sits at this machine, or is a proxy on it, whose name is one to be told.
+
+
+FOREIGN_HOST = Refused(
+    421,
+    "foreign_host",
+    "The console and its orders are not served under this name. Open it by its address, such as "
+    "http://127.0.0.1:8080/. If the name is yours, set serve.address or serve.hosts to it.",
+)
+_HERE = "localhost"
+
+
+class OwnNames:
+    """The names that the operator has told."""
+
+    def __init__(self, serve: Serve) -> None:
+        told = (urlsplit(serve.address).netloc, urlsplit(serve.public_url).netloc, *serve.hosts)
+        self._names = frozenset(name for each in told if (name := name_in(each)))
+
+    def is_foreign(self, request: Request) -> bool:
+        """Whether a request for what only the operator may do came by a name that is not ours."""
+        if not _is_guarded(path_of(request)) or not (self._names or _came_by_loopback(request)):
+            return False
+        return not all(self._is_own(name_in(told)) for told in request.headers.getlist("host"))
+
+    def _is_own(self, name: str) -> bool:
+        return name in self._names or name == _HERE or name.endswith(f".{_HERE}") or _is_address(name)
+
+
+def name_in(told: str) -> str:
+    """The name in a header ``Host``, without its port.
+
+    >>> name_in("Search.Example.org.:8080"), name_in("[::1]:8080"), name_in("127.0.0.1")
+    ('search.example.org', '::1', '127.0.0.1')
+    """
+    told = told.strip().lower()
+    if told.startswith("["):
+        return told[1:].partition("]")[0]
+    return told.partition(":")[0].removesuffix(".")
+
+
+def _is_guarded(path: str) -> bool:
+    return path in OF_OPERATORS or path == CONSOLE or path.startswith(f"{CONSOLE}/")
+
+
+def _came_by_loopback(request: Request) -> bool:
+    own = (request.scope.get("server") or ("", 0))[0]
+    return _is_address(own) and ipaddress.ip_address(own).is_loopback
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+LONGEST_BODY = 65_536
+
+
+async def whole_body(receive: Receive, most: int = LONGEST_BODY) -> bytes | None:
+    """All that is sent; None for what is longer than ``most``, or what its sender did not finish."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        body += message.get("body", b"")
+        if len(body) > most:
+            return None
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def again(body: bytes, receive: Receive) -> Receive:
+    """As if the body came only now; after it comes what comes."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def received() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return received
+
+
+def json_value(body: bytes) -> object:
+    """What a body says; None where it is no JSON, or holds half of a surrogate pair, which no text can."""
+    try:
+        value: object = json.loads(body)
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return value
+
 
 LONGEST_QUERY_STRING = 32_768  # room for the longest query of the API, each character written as four escaped bytes
 LONGEST_HEADERS = 32_768

@@ -5,6 +5,7 @@ kilobytes, and whoever sends more, or sends it by the drop, is cut off before it
 """
 
 import errno
+import ipaddress
 import signal
 import socket
 import threading
@@ -12,16 +13,70 @@ from asyncio import TimerHandle, Transport
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.types import ASGIApp
 from uvicorn import Config, Server
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from vedette.errors import UsageError
-from vedette.web.crowd import Crowd
+from vedette.web.auth.rate_limits import is_among, network_of
 
-__all__ = ["bind", "bind_beside", "run_server", "server_of"]
+__all__ = ["MOST_PER_ADDRESS", "Crowd", "Guest", "bind", "bind_beside", "run_server", "server_of"]
+
+# A connection costs little, but there is room for so many only, and one that sends nothing, or half of a request,
+# keeps its place until patience ends. So each address has a share. Who wants more of it loses the connection that has
+# been idle longest, which browsers expect and mend by themselves; an answer under way is never cut off. A proxy that
+# is trusted speaks for many, and sees to its own visitors.
+
+
+MOST_PER_ADDRESS = 100  # a tenth of all; an office behind one address has room, too
+
+
+class Guest(Protocol):
+    """A connection."""
+
+    def is_idle(self) -> bool:
+        """Whether nothing is lost with it: no whole request is being answered."""
+
+    def leave(self) -> None:
+        """End it at once."""
+
+
+class Crowd:
+    """The connections of one server process, by where they come from."""
+
+    def __init__(self, trusted: Sequence[str] = (), most: int = MOST_PER_ADDRESS) -> None:
+        self._trusted = tuple(ipaddress.ip_network(each) for each in trusted)
+        self._most = most
+        self._guests: dict[str, dict[Guest, None]] = {}  # the oldest first
+
+    def __len__(self) -> int:
+        return sum(map(len, self._guests.values()))
+
+    def enter(self, guest: Guest, address: str) -> bool:
+        """Whether there is room for it, perhaps after another of the same address has left."""
+        if is_among(address, self._trusted):
+            return True
+        network = network_of(address)
+        beside = self._guests.get(network, {})
+        if len(beside) >= self._most:
+            idle = next((each for each in beside if each.is_idle()), None)
+            if idle is None:
+                return False
+            del beside[idle]
+            idle.leave()
+        self._guests.setdefault(network, beside)[guest] = None
+        return True
+
+    def gone(self, guest: Guest, address: str) -> None:
+        """It has ended; who never entered may be named, too."""
+        network = network_of(address)
+        beside = self._guests.get(network, {})
+        beside.pop(guest, None)
+        if not beside:
+            self._guests.pop(network, None)
+
 
 LONGEST_REQUEST = 131_072  # a head and a body, of which the gate says more exactly how long they may be
 SLOWEST_REQUEST_S = 15.0

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vedette.adapters.ads.ledger_file import LEDGER, LEDGER_FILE, read_ledger
 from vedette.adapters.ads.ledger_store import (
+    LEDGER,
+    LEDGER_FILE,
     Asked,
     Clicked,
     Clicking,
@@ -25,6 +26,7 @@ from vedette.adapters.ads.ledger_store import (
     Offered,
     Showing,
     kept_entries,
+    read_ledger,
 )
 from vedette.errors import StoreCorrupt, StoreNewer
 from vedette.serve.ads.click_validity import ClickRules, Objection

@@ -11,8 +11,17 @@ from hypothesis import strategies as st
 from tests.data_folders import write_sample
 
 from vedette.adapters.alerts import alert_store as watch_book
-from vedette.adapters.alerts.alert_store import KEPT_S, LATE_S, Delivery, Fresh, Item, Told, WatchBook, WatchView
-from vedette.adapters.alerts.watch_file import WATCHES
+from vedette.adapters.alerts.alert_store import (
+    KEPT_S,
+    LATE_S,
+    WATCHES,
+    Delivery,
+    Fresh,
+    Item,
+    Told,
+    WatchBook,
+    WatchView,
+)
 from vedette.adapters.files.backup import back_up, restore
 from vedette.errors import StoreCorrupt, StoreNewer
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from vedette.adapters.event_store.slate_log import SlateLog, day_salt, drop_salts
+from vedette.adapters.event_store.search_log import SlateLog, day_salt, drop_salts
 from vedette.errors import StoreError
 from vedette.learn.events import Event, Record, Shown, SlateRecord, read_line
 
 DAY = "2027-01-15"
 ROOT = Path(__file__).parents[3]
-SALT = "import sys; from pathlib import Path; from vedette.adapters.event_store.slate_log import day_salt; \
+SALT = "import sys; from pathlib import Path; from vedette.adapters.event_store.search_log import day_salt; \
 sys.stdin.read(1); print(day_salt(Path(sys.argv[1]), sys.argv[2]).hex())"
 
 

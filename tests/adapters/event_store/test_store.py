@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 from tests.adapters.event_store.test_search_log import no_file_larger_than
 
 from vedette.adapters.event_store.reader import QueryCount, RecordView, Totals
-from vedette.adapters.event_store.record_folding import NOT_SHOWN, UNKNOWN_SLATE
-from vedette.adapters.event_store.slate_log import SlateLog
+from vedette.adapters.event_store.search_log import SlateLog
 from vedette.adapters.event_store.store import HOUR_S, RECORD, RECORD_FILE, hour_of
 from vedette.adapters.event_store.time_series import SERIES
-from vedette.adapters.event_store.writer import RecordBook
+from vedette.adapters.event_store.writer import NOT_SHOWN, UNKNOWN_SLATE, RecordBook
 from vedette.errors import StoreCorrupt, StoreError, StoreNewer
 from vedette.learn.bot_filter import MOST_CLICKS, MOST_SEARCHES
 from vedette.learn.events import Event, Record, Shown, SlateRecord, line_of
@@ -35,7 +34,7 @@ MEMORY = next((path for path in ("/dev/shm",) if Path(path).is_dir()), None)  # 
 BURST = """
 import sys
 from pathlib import Path
-from vedette.adapters.event_store.slate_log import SlateLog
+from vedette.adapters.event_store.search_log import SlateLog
 from vedette.learn.events import Event, Shown, SlateRecord
 
 log = SlateLog(Path(sys.argv[1]), "server", largest_bytes=100_000)

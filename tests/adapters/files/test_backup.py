@@ -21,7 +21,7 @@ from vedette.adapters.archive.warc_reader import read_place
 from vedette.adapters.archive.warc_writer import Place as Stood
 from vedette.adapters.crawl_store.data_folder import FORMAT, State
 from vedette.adapters.event_store.reader import RecordView
-from vedette.adapters.event_store.slate_log import SlateLog, day_salt
+from vedette.adapters.event_store.search_log import SlateLog, day_salt
 from vedette.adapters.event_store.writer import RecordBook
 from vedette.adapters.files.backup import MARK, back_up, restore
 from vedette.errors import StoreError, StoreNewer, UsageError

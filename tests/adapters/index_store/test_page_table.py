@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.adapters.index_store.page_table import PageFacts, PageTable, TableWriter, write_rank
-from vedette.index.fields_part import Entry, forms_of, numbers
+from vedette.index.fields import Entry, forms_of, numbers
 from vedette.index.stored_text import Stored, pack
 from vedette.text import number_of
 

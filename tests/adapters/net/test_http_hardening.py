@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from tests.wire_server import Said, WireServer, whole
 
 from vedette.adapters.clock import real_clock
-from vedette.adapters.net.http import Client, Limits
-from vedette.adapters.net.http_transfer import Transfer
+from vedette.adapters.net.http import Client, Limits, Transfer
 from vedette.fetch.connect_to import Route
 from vedette.model import Answer, Ask, Failure, Headers, NoAnswer, Outcome
 

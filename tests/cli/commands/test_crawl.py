@@ -17,7 +17,7 @@ import pytest
 
 from vedette.lab.judge.access_log import read_log
 from vedette.lab.judge.politeness import judge
-from vedette.lab.worlds.synthetic.server_part import start_server
+from vedette.lab.worlds.synthetic.server import start_server
 
 SPEED = 600.0
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from vedette.cli.commands.refresh_words import refresh_lines
+from vedette.cli.commands.explain import refresh_lines
 
 
 def told(**changed: Any) -> dict[str, Any]:

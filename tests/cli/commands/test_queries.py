@@ -15,7 +15,7 @@ import pytest
 from tests.data_folders import opened
 
 from vedette.adapters.event_store.reader import RecordView
-from vedette.adapters.event_store.slate_log import SlateLog
+from vedette.adapters.event_store.search_log import SlateLog
 from vedette.adapters.event_store.writer import RecordBook
 from vedette.cli import main
 from vedette.learn.events import Event, Shown, SlateRecord

@@ -25,7 +25,7 @@ from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.reader import open_view
 from vedette.adapters.crawl_store.search_store import KeyRow
 from vedette.cli import main
-from vedette.cli.commands.result_text import slate_lines
+from vedette.cli.commands.search import slate_lines
 from vedette.errors import StoreCorrupt
 from vedette.runtime.commands.search_commands import key_of
 from vedette.runtime.search.searcher import FolderSearch

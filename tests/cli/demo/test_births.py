@@ -6,7 +6,7 @@ from math import inf
 import pytest
 
 from vedette.cli import main
-from vedette.cli.demo.births_told import Births, Way, as_json, as_text
+from vedette.cli.demo.births import Births, Way, as_json, as_text
 from vedette.errors import UsageError
 from vedette.lab.judge.birth_delays import Delays
 

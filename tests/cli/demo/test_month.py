@@ -11,7 +11,7 @@ import pytest
 from tests.tree_runs import PROVE, children, kill_all, patiently, remains
 
 from vedette.cli import main
-from vedette.cli.demo.demo_report import Month, as_json, as_text, check_place, write_report
+from vedette.cli.demo.month import Month, as_json, as_text, check_place, write_report
 from vedette.errors import UsageError
 from vedette.lab.judge.live_quality import FetchKind, Look, Run
 from vedette.runtime.monitoring.lab_reports import FolderReports

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.discover.policies.accrual import Accrual
-from vedette.discover.polling.look_book import Brought, LookBook
 from vedette.discover.polling.overlap import Belief, gathered
 from vedette.discover.polling.poll_value import due, index, pace, rates, worth
+from vedette.discover.polling.sources import Brought, LookBook
 from vedette.lab.core.registry import DEFAULT, policy_named
 from vedette.policy import Ints, rng_for
 

@@ -7,8 +7,7 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.discover.urls.copy_witnesses import Fetched, Witnesses
-from vedette.discover.urls.duplicate_evidence import Lessons, check_evidence, pair_evidence
+from vedette.discover.urls.duplicate_evidence import Fetched, Lessons, Witnesses, check_evidence, pair_evidence
 from vedette.discover.urls.duplicate_rules import EVERYWHERE, Learned, Subject
 from vedette.lab.worlds.synthetic import MadeWorld, open_made
 from vedette.lab.worlds.world import Question

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vedette.engine.coordinator.state import KeptHost, Rules
-from vedette.engine.scheduling.budget import ALL, Allowance, Bucket
-from vedette.engine.scheduling.budget_part import Budget
+from vedette.engine.scheduling.budget import ALL, Allowance, Bucket, Budget
 from vedette.model import Site
 
 PACES = st.floats(0.001, 10_000.0)

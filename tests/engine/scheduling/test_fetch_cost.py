@@ -8,8 +8,7 @@ from tests.engine.memory_web import Drive, MemoryWeb, memory_book, page, rules_f
 
 from vedette.engine.fetcher.fetcher import Asker
 from vedette.engine.messages import Errand, HostOrders, Orders
-from vedette.engine.scheduling.fetch_cost import FetchCost
-from vedette.engine.scheduling.host_seconds import MOST_HOSTS, HostSeconds
+from vedette.engine.scheduling.fetch_cost import MOST_HOSTS, FetchCost, HostSeconds
 from vedette.engine.scheduling.polling import Looked, Looking
 from vedette.fetch.request import PRODUCT
 from vedette.model import Answer, Site

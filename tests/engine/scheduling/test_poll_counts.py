@@ -10,9 +10,8 @@ from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, memory_book
 
 from vedette.engine.ports import PageRow
 from vedette.engine.scheduling.forecast import HALF_LIFE_S
-from vedette.engine.scheduling.look_counts import LookCounts, SourceCount
 from vedette.engine.scheduling.poll_results import why_then
-from vedette.engine.scheduling.polling import LONGEST_S, Looked, Looking
+from vedette.engine.scheduling.polling import LONGEST_S, LookCounts, Looked, Looking, SourceCount
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.refresh.policies.fixed import Fixed
 

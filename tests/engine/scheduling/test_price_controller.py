@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.engine.scheduling.group_rows import GroupRows
+from vedette.engine.scheduling.policy_memory import GroupRows
 from vedette.engine.scheduling.price_controller import Purse
 
 DAY_S = 86_400.0

@@ -8,7 +8,7 @@ from tests.engine.memory_web import Drive, MemoryWeb, Reply, memory_book, page, 
 
 from vedette.engine.messages import Errand, Fetched
 from vedette.engine.ports import Gained
-from vedette.engine.scheduling.below_price import BelowPrice, waiting_kept
+from vedette.engine.scheduling.first_fetch import BelowPrice, waiting_kept
 from vedette.engine.scheduling.spending import DAYS, MOST_SITES, OTHERS, Day, Spent, days_kept, ever_kept, kind_of
 from vedette.model import Failure, Site
 

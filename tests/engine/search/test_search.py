@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.engine.index_snapshots import NOW_S, Leaf, TestShelf
 
 from vedette.engine.search.search import Searcher
-from vedette.index.fields_part import MOST_WORDS
+from vedette.index.fields import MOST_WORDS
 from vedette.serve.rank.rules import NO_RULES, Rules, read_rules
 from vedette.serve.slate import Slate, Wish
 

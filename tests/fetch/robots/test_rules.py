@@ -2,8 +2,7 @@
 
 import pytest
 
-from vedette.fetch.robots.robots_pattern import path_of
-from vedette.fetch.robots.rules import allowed, clip, read
+from vedette.fetch.robots.rules import allowed, clip, path_of, read
 
 RFC_9309_SIMPLE = b"""\
 User-Agent: *

@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.attention import among_first, visibility
+from vedette.frontier.impact.estimator import Quadratic, fitted_weights
 from vedette.frontier.impact.group_means import FOLDS, out_of_fold, pooled
-from vedette.frontier.impact.independent import Quadratic, fitted_weights
 from vedette.frontier.impact.query_need import Improvability, needy
 from vedette.frontier.impact.sketches import Sketches
-from vedette.lab.metrics.expected_impact import EXACT, exact_impact, expected_impact, sampled_impact
-from vedette.lab.metrics.worst_case import Bounds, worst_case_impact
+from vedette.lab.metrics.impact import EXACT, Bounds, exact_impact, expected_impact, sampled_impact, worst_case_impact
 from vedette.policy import Floats, rng_for
 
 SCORES = st.sampled_from([0.0, 1.0, 2.0, 3.0])

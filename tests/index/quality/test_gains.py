@@ -22,7 +22,7 @@ from vedette.index.quality.watched_terms import (
     watched_terms,
 )
 from vedette.lab.quality.change import delta_q_a
-from vedette.lab.quality.workload_part import Workload
+from vedette.lab.quality.workload import Workload
 from vedette.policy import Floats, rng_for
 from vedette.text import number_of, numbers_of
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vedette.index.query.asked import Asked, Part
-from vedette.index.query.parser import read_query, spoken
+from vedette.index.query.parser import Asked, Part, read_query, spoken
 
 NOW = datetime(2024, 5, 17, 12, 30, tzinfo=UTC).timestamp()
 PIECES = [

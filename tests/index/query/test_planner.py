@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.index.query.asked import Asked
-from vedette.index.query.parser import read_query
+from vedette.index.query.parser import Asked, read_query
 from vedette.index.query.planner import Plan, plan_of
 from vedette.index.query.retrieval import TEXT_FIELDS, All, Any, Between, But, Node, OneOf, Phrase, Term
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.index.query.deletions import build_deletions, reach_of
-from vedette.index.query.spelling import Spelling, build_spelling, corrected, slip_cost
+from vedette.index.query.spelling import Spelling, build_deletions, build_spelling, corrected, reach_of, slip_cost
 from vedette.index.query.vocabulary import build_vocabulary
 from vedette.text import words_of
 

@@ -13,7 +13,7 @@ from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Experiment, Span
 from vedette.lab.core.registry import experiment_named
 from vedette.lab.core.report import OWN_CRAWL, Run, read_run, write_report
-from vedette.lab.core.rows import Row, write_rows
+from vedette.lab.core.run_folder import Row, write_rows
 from vedette.lab.core.summary import comparisons, tables
 
 TINY = "tiny_reports:EXPERIMENT"

@@ -16,8 +16,7 @@ from tests.lab.lab_modules import EXPERIMENT, written
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Span
 from vedette.lab.core.plan import Plan, Wanted, plan_of, read_span
-from vedette.lab.core.rows import Row, plain, read_rows, write_rows
-from vedette.lab.core.run_folder import RunFolder, default_folder
+from vedette.lab.core.run_folder import Row, RunFolder, default_folder, plain, read_rows, write_rows
 from vedette.lab.core.runner import CellFailed, run_cells
 
 pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')

@@ -9,8 +9,16 @@ from tests.lab.small_histories import P, V, web
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Measured, Span
 from vedette.lab.core.spans import span_s
-from vedette.lab.experiments.changes import Spells, rows_of, spells_of, survival
-from vedette.lab.experiments.memoryless import discoveries, gaps_of, hazard_ratios, verdicts
+from vedette.lab.experiments.changes import (
+    Spells,
+    discoveries,
+    gaps_of,
+    hazard_ratios,
+    rows_of,
+    spells_of,
+    survival,
+    verdicts,
+)
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats
 

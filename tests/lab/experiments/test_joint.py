@@ -12,13 +12,12 @@ from vedette.lab.experiments.joint import EXPERIMENT
 from vedette.lab.quality.corpus import corpus_of
 from vedette.lab.quality.query_files import queries_of
 from vedette.lab.quality.scoring import Boolean
-from vedette.lab.quality.workload import DRAWN, Asking
-from vedette.lab.quality.workload_part import workload_of
+from vedette.lab.quality.workload import DRAWN, Asking, workload_of
 from vedette.lab.runs.joint.rows import PARTS, SPLITS, Watch, rows_of
 from vedette.lab.runs.joint.run import Batch, JointGame, Split, begun_with, play
 from vedette.lab.worlds.altered import altered_after
 from vedette.lab.worlds.history import History
-from vedette.lab.worlds.window import window_of
+from vedette.lab.worlds.history_views import window_of
 from vedette.policy import rng_for
 
 DAY_S = 86_400.0

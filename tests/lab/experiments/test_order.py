@@ -15,10 +15,8 @@ from vedette.lab.experiments.importance import Seen, seen_at
 from vedette.lab.quality.query_files import queries_of
 from vedette.lab.runs.order import run as order_run
 from vedette.lab.runs.order import sketches as order_sketches
-from vedette.lab.runs.order.order_anchors import Anchor, markdown_anchors
-from vedette.lab.runs.order.order_rows import accrued, fetched_of
-from vedette.lab.runs.order.run import OURS, Case, worths_of
-from vedette.lab.runs.order.setting import Cut, Site, cut_of, impacts, site_of
+from vedette.lab.runs.order.run import OURS, Case, accrued, fetched_of, worths_of
+from vedette.lab.runs.order.setting import Anchor, Cut, Site, cut_of, impacts, markdown_anchors, site_of
 from vedette.lab.runs.order.sketches import buckets_of, halves_of, kept_of, narrowed
 from vedette.policy import rng_for
 

@@ -13,9 +13,9 @@ from vedette.lab.runs.ranking.click_study import likelihoods, reranked
 from vedette.lab.runs.ranking.jester import hold_study
 from vedette.lab.runs.ranking.rows import names_of_policies
 from vedette.lab.visitors.search_log import read_grades, read_log
+from vedette.lab.worlds.catalog import remember
 from vedette.lab.worlds.community import community_named
 from vedette.lab.worlds.jester import load_jokes, shelf_of
-from vedette.lab.worlds.world_names import remember
 from vedette.policy import rng_for
 from vedette.serve.rank.explore.prospect import Prospect
 

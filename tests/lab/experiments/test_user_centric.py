@@ -14,11 +14,10 @@ from vedette.lab.experiments.user_centric import (
     quality_at,
     ratio_at,
 )
-from vedette.lab.quality.corpus import corpus_of
+from vedette.lab.quality.corpus import ShingleShares, corpus_of
 from vedette.lab.quality.query_files import queries_of
 from vedette.lab.quality.scoring import InLinks, text_scoring
-from vedette.lab.quality.shingle_shares import ShingleShares
-from vedette.lab.quality.workload_part import workload_of
+from vedette.lab.quality.workload import workload_of
 from vedette.lab.runs.refresh.weekly import WEEK_S, Weekly, busiest_s, by_links, fits_of, weekly_web
 from vedette.lab.worlds.history import History
 

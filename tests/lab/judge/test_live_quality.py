@@ -6,8 +6,7 @@ from functools import cache
 import pytest
 
 from vedette.lab.judge.access_log import Entry
-from vedette.lab.judge.live_quality import Held, Run, Watched, measured
-from vedette.lab.judge.live_truth import Truth
+from vedette.lab.judge.live_quality import Held, Run, Truth, Watched, measured
 from vedette.lab.worlds.synthetic import MadeWorld, open_made
 from vedette.lab.worlds.synthetic.truth import text_changed_s
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from vedette.lab.judge.access_log import Entry, LogHeader, read_log
 from vedette.lab.judge.politeness import KINDS, Verdict, judge, product_token, report
 from vedette.lab.worlds.synthetic.http_wire import http_date
-from vedette.lab.worlds.synthetic.server_part import ServerHandle, start_server
+from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
 from vedette.lab.worlds.world import Question, Reply, WorldHost
 
 HEADER = LogHeader("made:test 1", 1.0, 1e9, 1e9, 8080)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from vedette.lab.metrics.discovery_part import (
+from vedette.lab.metrics.discovery import (
     coverage,
     hours_to_discovery,
     htd_p90,

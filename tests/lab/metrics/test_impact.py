@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.lab.small_history import Life, small_history
 
 from vedette.attention import among_first, visibility
-from vedette.lab.metrics.impact import Sketch, impact_of, page_impacts, worst_case_impact
+from vedette.lab.metrics.impact import Bounds, impact_of, page_impacts, worst_case_impact
 from vedette.lab.quality.corpus import corpus_of
 from vedette.lab.quality.query_files import queries_of
 from vedette.lab.quality.scoring import InLinks
-from vedette.lab.quality.workload_part import Workload, workload_of
+from vedette.lab.quality.workload import Workload, workload_of
 
 FREQUENCY = 7.0
 
@@ -51,7 +51,7 @@ def test_worst_case_of_two_pages_is_more_than_both_worst_cases() -> None:
 
     Both together take ranks 1 and 2, whichever is which: f V(2) for one, f (V(1) + V(2)) for both.
     """
-    sketch = Sketch(np.array([1.0, 2.0]), np.array([4.0, 5.0]))
+    sketch = Bounds(np.array([1.0, 2.0]), np.array([4.0, 5.0]))
     alone = [worst_case_impact(sketch, np.array(chosen), FREQUENCY) for chosen in ([True, False], [False, True])]
     assert alone == pytest.approx([FREQUENCY * 2**-1.5] * 2)
     both = worst_case_impact(sketch, np.array([True, True]), FREQUENCY)
@@ -61,7 +61,7 @@ def test_worst_case_of_two_pages_is_more_than_both_worst_cases() -> None:
 
 def test_worst_rank_of_a_page_between_others() -> None:
     """A page whose bounds reach from below the fifth score to above the third is, at worst, at rank 5."""
-    sketch = Sketch(np.array([9.0, 8.0, 3.0, 7.0, 6.0, 1.0]), np.array([9.0, 8.0, 7.5, 7.0, 6.0, 2.0]))
+    sketch = Bounds(np.array([9.0, 8.0, 3.0, 7.0, 6.0, 1.0]), np.array([9.0, 8.0, 7.5, 7.0, 6.0, 2.0]))
     fetched = np.array([False, False, True, False, False, False])
     assert worst_case_impact(sketch, fetched, FREQUENCY) == pytest.approx(FREQUENCY * 5**-1.5)
 
@@ -79,5 +79,5 @@ def test_worst_case_is_the_least_of_all_cases(pages: list[tuple[tuple[int, int],
         for order in permutations(range(len(pages)))
         if all(scores[one] >= scores[other] for one, other in pairwise(order))
     ]
-    sketch = Sketch(np.array([low for low, _ in bounds], float), np.array([high for _, high in bounds], float))
+    sketch = Bounds(np.array([low for low, _ in bounds], float), np.array([high for _, high in bounds], float))
     assert worst_case_impact(sketch, np.array(fetched), 1.0) == pytest.approx(min(cases))

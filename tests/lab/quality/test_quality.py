@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from tests.lab.small_history import Life, small_history
 
 from vedette.attention import visibility, visibility_sum
-from vedette.lab.quality.change import delta_q_a, delta_q_exact, exact_curve, histogram_curve, query_gain
+from vedette.lab.quality.change import delta_q_a, delta_q_exact, exact_curve, histogram_curve, query_gain, slot_gains
 from vedette.lab.quality.corpus import corpus_of
 from vedette.lab.quality.quality import Standing, ideal, quality_of, share_of_ideal
-from vedette.lab.quality.quality_gains import slot_gains
 from vedette.lab.quality.query_files import queries_of, single_terms
 from vedette.lab.quality.scoring import Boolean, InLinks, Scoring, in_links, text_scoring
-from vedette.lab.quality.workload_part import Ties, Workload, slot_scores, workload_of
-from vedette.lab.visitors.interests import zipf
+from vedette.lab.quality.workload import Ties, Workload, slot_scores, workload_of
+from vedette.lab.visitors.queries import zipf
 from vedette.policy import Ints, rng_for
 
 NONE = -1

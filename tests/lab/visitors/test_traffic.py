@@ -15,7 +15,7 @@ from tests.tree_runs import patiently, remains
 from tests.web.public.sample_pages import HeldPages, result
 
 from vedette.adapters.clock import real_clock
-from vedette.cli.demo.demo import visitors_of
+from vedette.cli.demo.command import visitors_of
 from vedette.config import Rate, Serve
 from vedette.lab.visitors.habits import Habits
 from vedette.lab.visitors.public import Public

@@ -11,15 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.lab.visitors.deeds import NOTHING, Ask, Deed, Found, Hit, Look, Open
-from vedette.lab.visitors.habits import Habits
-from vedette.lab.visitors.interests import Interests
-from vedette.lab.visitors.public import Arrival, Public
-from vedette.lab.visitors.queries import misspelt
-from vedette.lab.visitors.reading import Appeal, looked_at, overlap, read
-from vedette.lab.visitors.result_page import read_results
+from vedette.lab.visitors.browser import read_results
+from vedette.lab.visitors.habits import NOTHING, Ask, Deed, Found, Habits, Hit, Look, Open
+from vedette.lab.visitors.public import Appeal, Arrival, Public, looked_at, overlap, read
+from vedette.lab.visitors.queries import Interests, misspelt
 from vedette.lab.worlds.synthetic.change_times import START_S
-from vedette.lab.worlds.synthetic.names import address
+from vedette.lab.worlds.synthetic.sites import address
 from vedette.lab.worlds.synthetic.topics import TOPICS, TOWNS
 from vedette.learn.bot_filter import of_request
 from vedette.policy import rng_for

@@ -14,8 +14,16 @@ from vedette.lab.runs.ads.lockstep import run_lockstep
 from vedette.lab.runs.ads.promises import PROMISES, promise_rows
 from vedette.lab.runs.ads.rows import market_rows, names_of_policies
 from vedette.lab.runs.ads.run import BEATS, Outcome, knowing, run_market
-from vedette.lab.worlds.ads_market import MARKETS, SLOTS, MarketDay, Setting, check_market, market_days, setting_of
-from vedette.lab.worlds.market_priors import beta_priors
+from vedette.lab.worlds.ads_market import (
+    MARKETS,
+    SLOTS,
+    MarketDay,
+    Setting,
+    beta_priors,
+    check_market,
+    market_days,
+    setting_of,
+)
 from vedette.policy import Floats, rng_for
 from vedette.serve.ads.by_score import ByScore
 from vedette.serve.ads.policies.bayes_greedy import Believed

@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 from vedette.errors import UsageError
-from vedette.lab.worlds.catalog import fingerprint, open_frontpages, open_history
-from vedette.lab.worlds.world_names import WorldMissing, label_of, place_of, remember, worlds_there
+from vedette.lab.worlds.catalog import (
+    WorldMissing,
+    fingerprint,
+    label_of,
+    open_frontpages,
+    open_history,
+    place_of,
+    remember,
+    worlds_there,
+)
 
 
 @pytest.fixture

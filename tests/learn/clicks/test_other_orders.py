@@ -8,8 +8,7 @@ from tests.learn.sample_events import DAY_S
 
 from vedette.learn.clicks.experiment_groups import ALL, CHANCES, PLAIN, UNTRIED, group_of
 from vedette.learn.clicks.impressions import Impressions, joined
-from vedette.learn.clicks.off_policy import NOT_ENOUGH
-from vedette.learn.clicks.other_orders import OtherOrder, other_orders
+from vedette.learn.clicks.off_policy import NOT_ENOUGH, OtherOrder, other_orders
 from vedette.learn.events import Event, Shown, SlateRecord
 
 EXAMINED = np.array([0.7**place for place in range(5)])

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from vedette.learn.clicks.examination import examined_by_lots
 from vedette.learn.clicks.impressions import Impressions
-from vedette.learn.clicks.lots import examined_by_lots
 from vedette.policy import Floats
 
 TRUE: Floats = np.power(0.8, np.arange(10.0))

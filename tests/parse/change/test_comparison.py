@@ -18,8 +18,7 @@ from vedette.lab.worlds.synthetic.sites import Site
 from vedette.lab.worlds.synthetic.truth import page_truth, text_changed_s
 from vedette.lab.worlds.world import Question
 from vedette.model import fingerprint as link_print
-from vedette.parse.change.boxes import Block
-from vedette.parse.change.comparison import Change, JudgedBy, Kept, Seen, compare, first
+from vedette.parse.change.comparison import Block, Change, JudgedBy, Kept, Seen, compare, first
 from vedette.parse.similarity.minhash import sketch_of
 from vedette.parse.similarity.shingles import fingerprint, shingles
 

@@ -3,7 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.parse.change.boxes import MOST_PLACES, Block, Record, Turn, pack_records, turn, unpack_records, unturned
+from vedette.parse.change.comparison import (
+    MOST_PLACES,
+    Block,
+    Record,
+    Turn,
+    pack_records,
+    turn,
+    unpack_records,
+    unturned,
+)
 
 ARTICLE, MENU, BOX = 11, 12, 13
 SENTENCE = "the harbour was quiet at dawn and nobody asked about the cargo that came in with the tide "

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.lab.worlds.synthetic.names import FARM
+from vedette.lab.worlds.synthetic.sites import FARM
 from vedette.lab.worlds.synthetic.world import MadeWorld, open_made
 from vedette.lab.worlds.world import Question
 from vedette.parse.html.page import read_page

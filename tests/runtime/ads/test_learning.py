@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import numpy as np
 import pytest
 
-from vedette.runtime.ads.traffic_plan import past_traffic, share_by_now
+from vedette.runtime.ads.learning import past_traffic, share_by_now
 from vedette.serve.ads.pacing import NO_TRAFFIC, still_to_come
 
 FIRST = date(2027, 1, 10)

@@ -11,11 +11,10 @@ import pytest
 from starlette.testclient import TestClient
 from tests.runtime.ads.ads_folder import BROWSER, SECRET, SERVE, ad, app, market, ordered, serving, sponsor
 
-from vedette.adapters.ads.ledger_file import read_ledger
 from vedette.adapters.ads.ledger_reader import LedgerView
-from vedette.adapters.ads.ledger_store import Showing
+from vedette.adapters.ads.ledger_store import Showing, read_ledger
 from vedette.serve.ads.click_validity import Objection
-from vedette.web.auth.slate_tokens import Issued, token_of
+from vedette.web.auth.tokens import Issued, token_of
 from vedette.web.commands.ads_commands import JudgeAd, KeepAd, PauseCampaign
 from vedette.web.public.visits import Visit
 

@@ -14,8 +14,7 @@ from vedette.adapters.event_store.writer import RecordBook
 from vedette.adapters.index_store.gain_store import Gain, gains_since
 from vedette.adapters.index_store.generations import Generations
 from vedette.runtime.indexing.indexer import rebuild
-from vedette.runtime.indexing.needs_file import read_needs
-from vedette.runtime.indexing.term_curves import CurveFile, keep_curves, learned, write_curves
+from vedette.runtime.indexing.term_curves import CurveFile, keep_curves, learned, read_needs, write_curves
 from vedette.runtime.processes.gain_reader import summed
 from vedette.text import number_of
 

@@ -10,18 +10,17 @@ from tests.runtime.indexing.test_index_builder import SITE, Web, page
 
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.adapters.crawl_store.unseen_view import unseen_after
+from vedette.adapters.crawl_store.url_list import unseen_after
 from vedette.adapters.event_store.writer import RecordBook
 from vedette.adapters.index_store.gain_store import GainBook
 from vedette.adapters.index_store.generations import Generations
-from vedette.adapters.index_store.impact_store import Expected, read_told
+from vedette.adapters.index_store.impact_store import FILE as SKETCHES
+from vedette.adapters.index_store.impact_store import Expected, KeptSketches, read_sketches, read_told, write_sketches
 from vedette.adapters.index_store.page_table import PageTable
-from vedette.adapters.index_store.sketch_file import FILE as SKETCHES
-from vedette.adapters.index_store.sketch_file import KeptSketches, read_sketches, write_sketches
 from vedette.adapters.index_store.tantivy_index import open_reader
-from vedette.runtime.explain.first_facts import first_facts
+from vedette.runtime.explain.decisions import first_facts
 from vedette.runtime.indexing.impact import is_due, weigh
-from vedette.runtime.indexing.impact_sketches import asker, brought_up_to_date, needy_queries, wanted_of
+from vedette.runtime.indexing.impact_inputs import asker, brought_up_to_date, needy_queries, wanted_of
 from vedette.runtime.indexing.indexer import catch_up
 
 TOPICS = [f"{first}{second}" for first in ("bor", "kel", "mun", "ril") for second in ("ado", "eko", "ina", "uma")]

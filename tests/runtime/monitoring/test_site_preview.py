@@ -11,7 +11,7 @@ from vedette.adapters.clock import Clock, real_clock, start_clock
 from vedette.config import Config
 from vedette.fetch.connect_to import Detour, Route
 from vedette.model import Site
-from vedette.runtime.monitoring.robots_preview import Scout
+from vedette.runtime.monitoring.site_preview import Scout
 from vedette.runtime.processes.settings import LiveSettings
 from vedette.web.console.ports.sites import RobotsLook
 

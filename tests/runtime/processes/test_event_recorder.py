@@ -14,7 +14,7 @@ from tests.data_folders import BODIES, write_sample
 from tests.tree_runs import patiently
 
 from vedette.adapters.event_store.reader import RecordView, Totals
-from vedette.adapters.event_store.slate_log import SlateLog, day_salt
+from vedette.adapters.event_store.search_log import SlateLog, day_salt
 from vedette.learn.events import Event, Shown, SlateRecord
 
 RECORD = """

@@ -18,11 +18,10 @@ from tests.runtime.alerts.test_publisher import appears, text, web
 from tests.runtime.indexing.test_index_builder import Web, page
 from tests.tree_runs import patiently
 
-from vedette.adapters.alerts.alert_store import Delivery, WatchBook, WatchView
-from vedette.adapters.alerts.watch_file import WATCHES
+from vedette.adapters.alerts.alert_store import WATCHES, Delivery, WatchBook, WatchView
 from vedette.adapters.clock import start_clock
 from vedette.config import Config, Serve
-from vedette.runtime.alerts.watch_desk import FolderWatchDesk
+from vedette.runtime.alerts.service import FolderWatchDesk
 from vedette.runtime.alerts.webhooks import poster_for
 from vedette.runtime.processes.notifier import PAUSES_S, Herald, run_herald
 from vedette.runtime.processes.settings import LiveSettings

@@ -21,7 +21,7 @@ from tests.runtime.push.push_setup import HOME, Bench, atom, text
 from vedette.adapters.push.push_store import Subscription
 from vedette.model import Failure
 from vedette.runtime.commands.rpc import Call
-from vedette.runtime.processes.push_calls import HubCaller
+from vedette.runtime.processes.hub_client import HubCaller
 from vedette.runtime.push.receiver import DELIVERIES, FolderPush
 from vedette.runtime.push.subscriptions import HubErrand
 from vedette.web.push.routes import push_routes

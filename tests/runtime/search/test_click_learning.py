@@ -10,7 +10,7 @@ from tests.learn.sample_events import DAY_S, made_record
 
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.data_folder import hold, open_state
-from vedette.adapters.event_store.slate_log import SlateLog
+from vedette.adapters.event_store.search_log import SlateLog
 from vedette.adapters.event_store.writer import RecordBook
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageFacts, TableWriter
@@ -20,11 +20,10 @@ from vedette.learn.clicks.rollback_guard import Guarded
 from vedette.learn.events import Event, Record, SlateRecord
 from vedette.runtime.commands.setting_commands import carry_out_setting, learns
 from vedette.runtime.search.click_learning import Learning, learn
-from vedette.runtime.search.ranking_told import keep_told, read_told, status_words
-from vedette.runtime.search.reputation_store import FILE, ReputationFile
+from vedette.runtime.search.reputation_store import FILE, ReputationFile, keep_told, read_told, status_words
 from vedette.serve.rank.reranking import POLICY, UNPROVEN
 from vedette.web.commands.commands import SetMachine
-from vedette.web.console.ports.rank_ports import RankingTold
+from vedette.web.console.ports.monitoring import RankingTold
 
 PAGES = {page: 0.03 * page for page in range(1, 11)}
 FACTS = PageFacts(3, 0, 120, -5, nan, 10.0, 20.0, 2, 0.0, "public", "en", "html")

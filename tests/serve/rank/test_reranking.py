@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.serve.rank.explore.prospects import MOST_AWARE, MOST_LIKES
+from vedette.serve.rank.explore.prospect import MOST_AWARE, MOST_LIKES
 from vedette.serve.rank.reputation import Reputation, pair_key
 from vedette.serve.rank.reranking import MOST_POINTS, Chances, Reordered, reordered
 

@@ -3,8 +3,7 @@
 import numpy as np
 
 from vedette.engine.search.scoring import ALL_FEATURES
-from vedette.serve.rank.scoring import scored
-from vedette.serve.rank.weights import WEIGHTS
+from vedette.serve.rank.scoring import WEIGHTS, scored
 
 
 def test_contributions_add_up() -> None:

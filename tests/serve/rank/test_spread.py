@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.serve.rank.spread import spread
+from vedette.serve.rank.diversity import spread
 
 FIRST, SHARE, FEWEST_SITES = 10, 3, 5
 

@@ -26,7 +26,7 @@ from vedette.serve.slate import Slate, Wish
 from vedette.web.api.openapi import MOST_IN_ALL, described
 from vedette.web.app import make_app
 from vedette.web.auth.access import is_for_programs
-from vedette.web.auth.slate_tokens import SLATE_SHAPE
+from vedette.web.auth.tokens import SLATE_SHAPE
 from vedette.web.branding import Look
 from vedette.web.console.routes import ConsoleParts
 from vedette.web.public.visits import Visit

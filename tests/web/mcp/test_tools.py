@@ -21,8 +21,7 @@ from vedette.learn.events import Record, SlateRecord
 from vedette.web.api.parameters import WrongParameter
 from vedette.web.api.responses import iso_time
 from vedette.web.auth.keys import Key
-from vedette.web.mcp.mcp_words import LONGEST_PIECE, MOST_RESULTS, QUOTED, TOOLS
-from vedette.web.mcp.tools import Asker, Told, Tools
+from vedette.web.mcp.tools import LONGEST_PIECE, MOST_RESULTS, QUOTED, TOOLS, Asker, Told, Tools
 from vedette.web.ports import CachedCopy
 from vedette.web.public.slates import Recording, not_recording
 

@@ -12,8 +12,8 @@ from tests.web.small_search import NOW_S, Ask, Heard, HeldLog, bearer, made_key,
 
 from vedette.config import Rate, Serve
 from vedette.errors import StoreError
-from vedette.web.auth.slate_tokens import Issued, token_of
-from vedette.web.bodies import LONGEST_BODY
+from vedette.web.auth.tokens import Issued, token_of
+from vedette.web.gate import LONGEST_BODY
 from vedette.web.public.visits import Visit
 
 BROWSER = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}

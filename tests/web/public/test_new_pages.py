@@ -14,7 +14,7 @@ from vedette.discover.formats.feeds import read_feed
 from vedette.web.app import make_app
 from vedette.web.auth.keys import Key
 from vedette.web.branding import Look
-from vedette.web.public.new_ports import Batch
+from vedette.web.public.new_page_ports import Batch
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 HOSTILE = "<script>alert('x')</script> \x00\x0b ]]> & \ud800 \"'"

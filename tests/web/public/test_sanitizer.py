@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 from tests.web.public.sample_pages import first
 
-from vedette.web.public.sanitise import KNOWN, MOST_CHARACTERS, MOST_DEPTH, sanitised
+from vedette.web.public.cached_copy import KNOWN, MOST_CHARACTERS, MOST_DEPTH, sanitised
 
 URL = "https://example.org/folder/page"
 HOSTILE = (

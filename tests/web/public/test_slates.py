@@ -12,9 +12,9 @@ from tests.web.small_search import NOW_S, PAGES, HeldLog, SmallSearch, recording
 from vedette.config import Rate, Serve
 from vedette.errors import StoreError
 from vedette.learn.events import SlateRecord, read_line
-from vedette.serve.rank.weights import POLICY
+from vedette.serve.rank.scoring import POLICY
 from vedette.serve.slate import Result, Slate, Wish
-from vedette.web.auth.slate_tokens import SLATE_SHAPE, Issued, read_token, token_of
+from vedette.web.auth.tokens import SLATE_SHAPE, Issued, read_token, token_of
 from vedette.web.public.slates import not_recording
 from vedette.web.public.visits import Visit, mark_of
 

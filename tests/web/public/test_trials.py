@@ -6,8 +6,7 @@ from tests.web.small_search import HeldLog, recording_to
 
 from vedette.serve.rank.reranking import POLICY, UNPROVEN
 from vedette.serve.slate import Result, Slate, Snippet, Wish
-from vedette.web.public.trials import MOST_A_DAY, Trials
-from vedette.web.public.visits import Visit
+from vedette.web.public.visits import MOST_A_DAY, Trials, Visit
 
 MARKS = st.binary(min_size=8, max_size=8).map(bytes.hex)
 MARK = "00000000000000ff"

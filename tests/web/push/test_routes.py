@@ -15,7 +15,7 @@ from vedette.config import Serve
 from vedette.discover.push.credit import Credit
 from vedette.discover.push.indexnow import Ping
 from vedette.web.auth.access import Access
-from vedette.web.auth.push_signatures import is_signed
+from vedette.web.auth.tokens import is_signed
 from vedette.web.branding import Look
 from vedette.web.console.crawl.push import push_page_routes
 from vedette.web.console.ui.layout import Shell

@@ -6,8 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
-from vedette.adapters.ads.ledger_file import read_ledger
-from vedette.adapters.ads.ledger_store import Showing, showing_of_row
+from vedette.adapters.ads.ledger_store import Showing, read_ledger, showing_of_row
 from vedette.serve.ads.catalog import Counted
 from vedette.serve.ads.ledger import Balance
 

@@ -8,11 +8,24 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from vedette.adapters.crawl_store.page_rows import PAGE_COLUMNS, page_of_row
 from vedette.adapters.crawl_store.search_store import SearchBook
-from vedette.engine.ports import Look, Remembered, Signal
+from vedette.engine.messages import Place
+from vedette.engine.ports import Look, PageRow, Remembered, Signal
 
-__all__ = ["REFRESH_SCHEMA", "RefreshBook"]
+__all__ = ["PAGE_COLUMNS", "REFRESH_SCHEMA", "RefreshBook", "page_of_row"]
+
+PAGE_COLUMNS = (
+    "id, host, status, kind, fetched_s, changed_s, title, content_type, etag, last_modified, digest, payload_digest, "
+    "location, body_bytes, file, offset, length, interval_s, due_s"
+)
+
+
+def page_of_row(row: Sequence[Any]) -> PageRow:
+    """A row of ``PAGE_COLUMNS``, which are the fields of a page in their order, but for the place in three parts."""
+    file, offset, length = row[14:17]
+    place = Place(file, offset, length) if file is not None else None
+    return PageRow._make((*row[:14], place, *row[17:]))
+
 
 REFRESH_SCHEMA = """
 CREATE TABLE IF NOT EXISTS refresh (

@@ -17,8 +17,7 @@ from isal import isal_zlib
 from vedette.adapters.crawl_store.content_store import CONTENT_SCHEMA, ContentBook
 from vedette.adapters.crawl_store.new_page_store import FIND_SCHEMA, FindBook
 from vedette.adapters.crawl_store.operator_store import OPERATOR_SCHEMA, OperatorBook
-from vedette.adapters.crawl_store.page_rows import PAGE_COLUMNS, page_of_row
-from vedette.adapters.crawl_store.refresh_store import REFRESH_SCHEMA, RefreshBook
+from vedette.adapters.crawl_store.refresh_store import PAGE_COLUMNS, REFRESH_SCHEMA, RefreshBook, page_of_row
 from vedette.adapters.crawl_store.search_store import SEARCH_SCHEMA
 from vedette.adapters.crawl_store.unlisted_host_store import STRANGER_SCHEMA, StrangerBook
 from vedette.engine.ports import Due, HostRow, Outlinks, PageRow

@@ -4,17 +4,18 @@ Each question is answered from a connection of its own: the file may be replaced
 """
 
 import json
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vedette.adapters.event_store.record_folding import unpacked
 from vedette.adapters.event_store.store import HOUR_S, RECORD_FILE, hour_of
 from vedette.adapters.event_store.time_series import SERIES
+from vedette.adapters.event_store.writer import unpacked
 from vedette.learn.events import Event, SlateRecord
 
-__all__ = ["QueryCount", "RecordView", "Totals"]
+__all__ = ["QueryCount", "RecordView", "Totals", "latest_slates", "undoubted_events"]
 
 SLATES_AT_ONCE = 500
 COUNTS_AT_ONCE = 10_000
@@ -153,3 +154,20 @@ def _slate(doubt: str, line: bytes) -> SlateRecord | None:
     """The record as it was logged, with what was thought of it since."""
     record = unpacked(line)
     return record._replace(doubt=doubt) if record is not None else None
+
+
+_EVENTS = (
+    "SELECT slate, kind, page, at_s, after_s, visitor, doubt FROM event WHERE at_s >= ? AND doubt = '' ORDER BY at_s"
+)
+
+
+def latest_slates(folder: Path, since_s: float, most: int) -> list[SlateRecord]:
+    """The latest searches since then that count, at most so many of them, the oldest first."""
+    counting = (slate for slate in RecordView(folder).slates(since_s) if not slate.doubt)
+    return list(deque(counting, most))
+
+
+def undoubted_events(folder: Path, since_s: float) -> list[Event]:
+    """All views and clicks since then of which nothing says that they are no person's."""
+    with RECORD_FILE.read(folder) as db:
+        return [Event(*row) for row in db.execute(_EVENTS, (since_s,))] if db else []

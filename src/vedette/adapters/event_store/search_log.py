@@ -4,16 +4,169 @@ A line counts when it is whole. What a file ends with may be half a line: it is 
 when its writer is gone, which is known by its lock. A file that is read and whose writer is gone can be removed.
 """
 
+import errno
 import fcntl
 import os
+import secrets
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
+from threading import Lock
 
-from vedette.adapters.event_store.slate_log import LOGS
+from vedette.errors import StoreError
+from vedette.learn.events import Event, Record, line_of
 
-__all__ = ["LogFile", "blank", "log_names", "open_logs"]
+__all__ = ["LOGS", "LogFile", "SlateLog", "blank", "day_salt", "drop_salts", "log_names", "open_logs"]
+
+# A line is handed to the kernel before ``append`` returns, so the end of the process, however sudden, loses none that
+# was acknowledged. As long as the writer lives it holds a lock on its file: whoever can take that lock knows that no
+# more will come.
+# log/server-1800000000000000000.jsonl   the lines of one process, from one start
+# log/salt-2027-01-15                    what the marks of visitors are made with, that day only
+
+
+LOGS = "log"
+LARGEST_BYTES = 16 << 20
+SALT_BYTES = 32
+_SALT = "salt-"
+_PRIVATE = 0o600
+_NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+
+
+class SlateLog:
+    """The log of one server process, in the ``log`` folder of its data folder.
+
+    ``lost`` is how many slates could not be written down. A search goes on all the same.
+    """
+
+    def __init__(self, folder: Path, name: str, largest_bytes: int = LARGEST_BYTES) -> None:
+        self.lost = 0
+        self._folder = folder / LOGS
+        self._name = name
+        self._largest_bytes = largest_bytes
+        self._file: int | None = None
+        self._size = 0
+        self._turn = Lock()  # searches may be answered by several threads
+
+    def append(self, record: Record) -> None:
+        """Write a record down. A slate that cannot be is counted as lost; an event raises, so nobody is thanked."""
+        line = line_of(record)
+        try:
+            with self._turn:
+                self._write(line)
+        except OSError as error:
+            if isinstance(record, Event):
+                why = error.strerror or str(error)
+                raise StoreError(f"{self._folder}: {why}: make room, or check permissions") from error
+            self.lost += 1
+
+    def close(self) -> None:
+        """No more comes from here."""
+        with self._turn:
+            self._let_go()
+
+    def _write(self, line: bytes) -> None:
+        file = self._opened()
+        try:
+            written = os.write(file, line)
+        except OSError:
+            self._cut_back(file)
+            raise
+        if written < len(line):
+            self._cut_back(file)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._size += written
+
+    def _cut_back(self, file: int) -> None:
+        """Half a line must not become the beginning of the next."""
+        try:
+            os.ftruncate(file, self._size)
+        except OSError:
+            self._let_go()  # whoever reads the file drops its last half line
+
+    def _opened(self) -> int:
+        """The file to write to: another one when this one is large, or when somebody removed it."""
+        file = self._file
+        if file is not None and (self._size >= self._largest_bytes or not os.fstat(file).st_nlink):
+            self._let_go()
+            file = None
+        if file is None:
+            file = self._file = self._begin()
+        return file
+
+    def _begin(self) -> int:
+        """A new file gets its name when it is locked: nobody ever sees one whose writer only seems to be gone."""
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        start = self._folder / f"{self._name}-{time.time_ns()}"
+        draft = start.with_suffix(".new")
+        file = os.open(draft, _NEW | os.O_APPEND, _PRIVATE)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            draft.rename(start.with_suffix(".jsonl"))
+        except OSError:
+            os.close(file)
+            raise
+        self._size = 0
+        return file
+
+    def _let_go(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+        self._file = None
+
+
+def day_salt(folder: Path, day: str) -> bytes:
+    """What visitors' marks of a day (``2027-01-15``) are made with, the same for all servers of a data folder.
+
+    Whoever comes first makes it. Salts of other days are removed, so older marks lead to nobody any more.
+    """
+    logs = folder / LOGS
+    try:
+        logs.mkdir(mode=0o700, exist_ok=True)
+        salt = _read_salt(logs, day) or _make_salt(logs, day)
+        drop_salts(folder, day)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise StoreError(f"{logs}: {why}: make room, or check permissions") from error
+    return salt
+
+
+def drop_salts(folder: Path, day: str) -> None:
+    """Remove the salts of all days but this one, and the next, which another server may have begun already."""
+    kept = (_SALT + day, _SALT + str(date.fromisoformat(day) + timedelta(1)))
+    for path in (folder / LOGS).glob(f"{_SALT}*"):
+        if not path.name.startswith(kept):
+            path.unlink(missing_ok=True)
+
+
+def _read_salt(logs: Path, day: str) -> bytes | None:
+    with suppress(FileNotFoundError):
+        salt = (logs / (_SALT + day)).read_bytes()
+        if len(salt) == SALT_BYTES:
+            return salt
+        (logs / (_SALT + day)).unlink(missing_ok=True)  # a damaged disk: nobody can have used it
+    return None
+
+
+def _make_salt(logs: Path, day: str) -> bytes:
+    """A link to a file that is whole: of several that are made at once, one gets the name."""
+    draft = logs / f"{_SALT}{day}-{secrets.token_hex(8)}.new"
+    file = os.open(draft, _NEW, _PRIVATE)
+    try:
+        os.write(file, secrets.token_bytes(SALT_BYTES))
+        with suppress(FileExistsError):
+            (logs / (_SALT + day)).hardlink_to(draft)
+    finally:
+        os.close(file)
+        draft.unlink()
+    salt = _read_salt(logs, day)
+    if salt is None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    return salt
+
 
 LONGEST_LINE = 1 << 20
 MOST_FILES = 500

@@ -16,12 +16,11 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from vedette.adapters.ads.ledger_file import LEDGER, LEDGER_FILE
-from vedette.adapters.alerts.watch_file import WATCH_FILE, WATCHES
+from vedette.adapters.ads.ledger_store import LEDGER, LEDGER_FILE
+from vedette.adapters.alerts.alert_store import WATCH_FILE, WATCHES
 from vedette.adapters.archive.warc_writer import growing
 from vedette.adapters.crawl_store.data_folder import check_format, read_state, said_plainly
-from vedette.adapters.event_store.search_log import log_names
-from vedette.adapters.event_store.slate_log import LOGS
+from vedette.adapters.event_store.search_log import LOGS, log_names
 from vedette.adapters.event_store.store import RECORD, RECORD_FILE
 from vedette.adapters.event_store.writer import RecordBook
 from vedette.adapters.files.sqlite_file import SideFile

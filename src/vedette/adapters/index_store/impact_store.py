@@ -23,23 +23,73 @@ import numpy.typing as npt
 from vedette.engine.ports import Ids
 from vedette.frontier.impact.estimates import RANKED, bounds_of, fronts_within
 from vedette.frontier.impact.group_means import pooled
+from vedette.frontier.impact.query_need import BUCKETS, Improvability
+from vedette.frontier.impact.sketches import FIRST, Sketches
 from vedette.frontier.impact.url_features import folders_of
 from vedette.policy import Floats, Ints
 
 __all__ = [
     "Expected",
+    "KeptSketches",
     "Places",
     "by_links",
     "forget_expected",
     "places_of",
+    "read_sketches",
     "read_told",
     "write_expected",
+    "write_sketches",
     "write_told",
 ]
 
-FILE, PLACES, LINKS, TOLD = "expected", "expected.places", "expected.links", "expected.json"
-MOST_PLACES = 200_000
+# A generation that has none begins anew, and so does one whose file is damaged.
+
+
+FILE = "sketches"
 UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+
+
+class KeptSketches(NamedTuple):
+    """A sketch for each query, by the print of its words; ``seq`` is up to which change of pages they are true."""
+
+    prints: Ints
+    sketches: Sketches
+    rates: Improvability
+    seq: int
+
+
+def write_sketches(generation: Path, kept: KeptSketches) -> None:
+    """Keep them, in one step."""
+    draft, sketches, rates = generation / f"{FILE}.new", kept.sketches, kept.rates
+    with draft.open("wb") as file:
+        np.savez(
+            file,
+            prints=kept.prints,
+            score=sketches.score.astype(np.float32),
+            page=sketches.page.astype(np.int32),
+            lost=sketches.lost,
+            rates=np.array([rates.times, rates.scores, rates.gains]),
+            top=np.array(rates.top),
+            seq=np.array(kept.seq),
+        )
+    draft.replace(generation / FILE)
+
+
+def read_sketches(generation: Path) -> KeptSketches | None:
+    """Those of a generation; None where there are none that can be read."""
+    with suppress(*UNREADABLE), (generation / FILE).open("rb") as file, np.load(file) as kept:
+        score, page = kept["score"].astype(np.float64), kept["page"].astype(np.int64)
+        prints, lost, rates = kept["prints"], kept["lost"], kept["rates"]
+        is_sound = score.ndim == 2 and score.shape == page.shape and score.shape[1] > FIRST
+        if is_sound and len(prints) == len(lost) == len(score) and rates.shape == (3, BUCKETS):
+            times, scores, gains = (tuple(row) for row in rates.tolist())
+            fitted = Improvability(float(kept["top"]), times, scores, gains)
+            return KeptSketches(prints, Sketches(score, page, lost), fitted, int(kept["seq"]))
+    return None
+
+
+FILE_IMPACT_STORE, PLACES, LINKS, TOLD = "expected", "expected.places", "expected.links", "expected.json"
+MOST_PLACES = 200_000
 Narrow = npt.NDArray[np.float32]
 
 
@@ -93,11 +143,11 @@ class Expected:
 
     def refresh(self) -> bool:
         """See what was written since; whether there was anything."""
-        written_ns = _written_ns(self._index / FILE)
+        written_ns = _written_ns(self._index / FILE_IMPACT_STORE)
         if written_ns == self._written_ns:
             return False
         self._written_ns = written_ns
-        self._gains, self._places = _read_gains(self._index / FILE), _read_places(self._index / PLACES)
+        self._gains, self._places = _read_gains(self._index / FILE_IMPACT_STORE), _read_places(self._index / PLACES)
         self.turn = self.turn + 1 if len(self._gains) else 0
         return True
 
@@ -142,10 +192,10 @@ def write_expected(index: Path, gains: Narrow, places: Places, links: Narrow | N
             bounds=places.bounds,
         )
     draft.replace(index / PLACES)
-    draft = index / f"{FILE}.new"
+    draft = index / f"{FILE_IMPACT_STORE}.new"
     with draft.open("wb") as file:
         np.save(file, gains)
-    draft.replace(index / FILE)
+    draft.replace(index / FILE_IMPACT_STORE)
 
 
 def write_told(index: Path, told: Mapping[str, object]) -> None:
@@ -171,7 +221,7 @@ def by_links(index: Path, id_: int) -> float | None:
 
 def forget_expected(index: Path) -> None:
     """Nothing is expected any more."""
-    for name in (FILE, PLACES, LINKS):
+    for name in (FILE_IMPACT_STORE, PLACES, LINKS):
         (index / name).unlink(missing_ok=True)
 
 

@@ -5,19 +5,295 @@ before it came here. Each request is pinned to an address that was resolved, che
 connection that would go anywhere else is not opened.
 """
 
+import os
+import re
 import select
+import socket
+import ssl
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from itertools import takewhile
+from math import ceil
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pycurl
 
 from vedette.adapters.clock import Clock
-from vedette.adapters.net.http_handles import Limits, Roots, Way, aim, fresh_handle, pin, unsendable
-from vedette.adapters.net.http_transfer import Transfer
+from vedette.errors import ConfigError
+from vedette.fetch.body import decode
 from vedette.fetch.connect_to import Route
-from vedette.model import Ask, Failure, Outcome
+from vedette.fetch.credentials import hide
+from vedette.fetch.robots.rules import LIMIT_BYTES
+from vedette.model import Answer, Ask, Failure, Headers, NoAnswer, Outcome
 
-__all__ = ["Client", "Limits", "Way"]
+__all__ = ["Client", "Limits", "Roots", "Transfer", "Way", "aim", "fresh_handle", "pin", "unsendable"]
+
+# The environment changes nothing: neither its proxies nor its exceptions from them are used. Nothing of libcurl's own
+# comforts is on either (redirects, cookies, passwords of a ``.netrc``): what a request does was decided before.
+
+
+# CURLOPT_SUPPRESS_CONNECT_HEADERS, for which pycurl has no name: a proxy's own head is no part of the answer.
+_SUPPRESS_CONNECT_HEADERS = 265
+# What could end a line, or give the part before the path another meaning, never gets as far as the wire.
+_URL = re.compile(r"https?://(?![^/?#]*[@\\])[!-~]{1,65536}")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]{1,256}")
+_HEADER_VALUE = re.compile(r"[\t -~\x80-\xff]{0,65536}")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on one request; times are wall time, sizes count both the bytes sent and the bytes unpacked.
+
+    An answer that comes in at fewer than ``slow_bytes_per_s`` for ``slow_s`` on end is given up; what is sent before
+    the body counts as nothing, so a head has about ``slow_s`` to be there.
+    """
+
+    connect_timeout_s: float = 10.0
+    timeout_s: float = 30.0
+    body_bytes: int = 10 * 2**20
+    head_bytes: int = 64 * 2**10
+    head_lines: int = 256
+    slow_bytes_per_s: int = 100
+    slow_s: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How servers are reached and whom to believe: a proxy (``http://`` or ``socks5h://``), and further roots (PEM).
+
+    Without a proxy each connection goes to the pinned address, which is compared again when the socket opens. With
+    one, connections go to the proxy, which is told the name and resolves it by itself: names that lead to a private
+    address here are refused before, as usual, but where the proxy finds another address, its own rules are the only
+    ones that hold. The address of an answer is then the proxy's.
+    """
+
+    proxy: str = ""
+    ca_file: str = ""
+
+
+class Roots:
+    """The certificates that vouch for servers, as one file: the system's, and those that the operator adds.
+
+    Together they stand in memory, under a name that libcurl can open: it reads a file once a day and keeps what it
+    read, whereas a bundle handed over as bytes would be read again for every connection.
+    """
+
+    def __init__(self, ca_file: str) -> None:
+        self._descriptor: int | None = None
+        self.path = _system_roots()
+        if ca_file:
+            system = Path(self.path).read_bytes() if self.path else b""
+            self._descriptor = os.memfd_create("vedette-roots")
+            with open(self._descriptor, "wb", closefd=False) as file:
+                file.write(system + b"\n" + _certificates(ca_file))
+            self.path = f"/proc/self/fd/{self._descriptor}"
+
+    def close(self) -> None:
+        """Let go of the file in memory."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def fresh_handle(limits: Limits, way: Way, roots: Roots) -> pycurl.Curl:
+    """A handle with everything that holds for all requests of a client."""
+    curl = pycurl.Curl()
+    curl.setopt(pycurl.NOSIGNAL, 1)
+    curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
+    curl.setopt(pycurl.PATH_AS_IS, 1)
+    curl.setopt(pycurl.FOLLOWLOCATION, 0)
+    curl.setopt(pycurl.PROXY, way.proxy)
+    curl.setopt(pycurl.NOPROXY, "")
+    curl.setopt(_SUPPRESS_CONNECT_HEADERS, 1)
+    curl.setopt(pycurl.CONNECTTIMEOUT_MS, ceil(limits.connect_timeout_s * 1000))
+    curl.setopt(pycurl.TIMEOUT_MS, ceil(limits.timeout_s * 1000))
+    curl.setopt(pycurl.LOW_SPEED_LIMIT, limits.slow_bytes_per_s)
+    curl.setopt(pycurl.LOW_SPEED_TIME, limits.slow_s)
+    if roots.path:
+        curl.setopt(pycurl.CAINFO, roots.path)
+    return curl
+
+
+def aim(curl: pycurl.Curl, ask: Ask) -> None:
+    """Say what is asked for; ``unsendable`` has nothing against it."""
+    curl.setopt(pycurl.URL, ask.url)
+    # Setting an empty list would leave the headers of the request before, secrets and all, to go with this one.
+    curl.unsetopt(pycurl.HTTPHEADER)
+    curl.setopt(pycurl.HTTPHEADER, [_line(name, value) for name, value in ask.headers + ask.secret_headers])
+
+
+def pin(curl: pycurl.Curl, route: Route, open_socket: Callable[..., object]) -> None:
+    """Let the connection go to one address only, and have that checked when it opens."""
+    literal = f"[{route.address}]" if ":" in route.address else route.address
+    curl.setopt(pycurl.CONNECT_TO, [f"::{literal}:{route.port}"])
+    curl.setopt(pycurl.OPENSOCKETFUNCTION, open_socket)
+
+
+def unsendable(ask: Ask) -> str:
+    """Why a request cannot be written down as one request, or nothing.
+
+    >>> unsendable(Ask("http://example.org/a b", "page"))
+    'the URL holds what no request line can'
+    """
+    if not _URL.fullmatch(ask.url):
+        return "the URL holds what no request line can"
+    for name, value in ask.headers + ask.secret_headers:
+        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+            return "a header of the request holds what no header can"
+    return ""
+
+
+def _line(name: str, value: str) -> bytes:
+    # To libcurl a name with a colon and nothing else means that the header is not to be sent.
+    return (f"{name}: {value}" if value.strip() else f"{name};").encode("latin-1")
+
+
+def _system_roots() -> str | None:
+    """The system's trusted roots; the wheel of the client was built for another system's path."""
+    paths = ssl.get_default_verify_paths()
+    candidates = (os.environ.get("SSL_CERT_FILE"), paths.cafile, "/etc/ssl/certs/ca-certificates.crt")
+    return next((path for path in candidates if path and Path(path).exists()), None)
+
+
+def _certificates(ca_file: str) -> bytes:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca_file)
+        return Path(ca_file).read_bytes()
+    except ssl.SSLError:
+        raise ConfigError(f"crawl.ca_file = {ca_file}: holds no certificate; name a PEM file of roots") from None
+    except OSError as error:
+        raise ConfigError(f"crawl.ca_file = {ca_file}: cannot be read ({error.strerror}); name a PEM file") from None
+
+
+# All that a server can make us keep is counted here or in the handle: the lines and bytes of its head, the bytes of its
+# body, on the wire and unpacked. What is refused here looks to libcurl like a broken connection or a closed port, so
+# the reason is noted where it arises.
+
+
+_FAILURES = {
+    pycurl.E_COULDNT_RESOLVE_HOST: Failure.NAME,
+    pycurl.E_COULDNT_RESOLVE_PROXY: Failure.CONNECT,
+    pycurl.E_COULDNT_CONNECT: Failure.CONNECT,
+    pycurl.E_OPERATION_TIMEDOUT: Failure.TIMEOUT,
+    pycurl.E_FILESIZE_EXCEEDED: Failure.TOO_LARGE,
+    pycurl.E_SSL_CONNECT_ERROR: Failure.TLS,
+    pycurl.E_PEER_FAILED_VERIFICATION: Failure.TLS,
+    pycurl.E_SSL_CACERT_BADFILE: Failure.TLS,
+    pycurl.E_PARTIAL_FILE: Failure.RESET,
+    pycurl.E_GOT_NOTHING: Failure.RESET,
+    pycurl.E_SEND_ERROR: Failure.RESET,
+    pycurl.E_RECV_ERROR: Failure.RESET,
+}
+# One more than is read, so that a reader can tell that there was more.
+ROBOTS_BYTES = LIMIT_BYTES + 1
+_FINAL_STATUS = re.compile(rb"HTTP/[\d.]+ (?!1\d\d)")
+
+
+class _Opened:
+    """A socket of which libcurl takes a copy; ours is closed as soon as it has."""
+
+    def __init__(self, family: int, kind: int, protocol: int) -> None:
+        self._socket = socket.socket(family, kind, protocol)
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def __del__(self) -> None:
+        self._socket.close()
+
+
+@dataclass(slots=True)
+class Transfer:
+    """An ask, where it goes, and what has come so far."""
+
+    ask: Ask
+    route: Route
+    limits: Limits
+    started_s: float
+    head: list[bytes] = field(default_factory=list)
+    body: bytearray = field(default_factory=bytearray)  # not a list: a body may come byte by byte
+    head_bytes: int = 0
+    cut: bool = False
+    stopped: tuple[Failure, str] | None = None
+
+    def open_socket(self, _purpose: int, where: tuple[int, int, int, tuple[str, int]]) -> _Opened | int:
+        """A socket to the pinned address; libcurl gets none to any other."""
+        family, kind, protocol, (address, port, *_) = where
+        if port != self.route.port or not _is_same(address, self.route.address):
+            self.stopped = (Failure.ADDRESS, f"{address} port {port} is not the address that was checked")
+            return pycurl.SOCKET_BAD
+        return _Opened(family, kind, protocol)
+
+    def take_head(self, line: bytes) -> int:
+        """Interim answers and trailers come this way too, and count alike."""
+        self.head_bytes += len(line)
+        if self.head_bytes > self.limits.head_bytes or len(self.head) >= self.limits.head_lines:
+            self.stopped = (Failure.TOO_LARGE, "the head of the answer is too long")
+            return -1
+        self.head.append(line)
+        return len(line)
+
+    def take_beginning(self, data: bytes) -> int:
+        """Of a robots.txt only the beginning counts (RFC 9309, 2.5); the rest is not waited for."""
+        room = ROBOTS_BYTES - len(self.body)
+        self.body.extend(data[:room])
+        self.cut = len(data) > room
+        return 0 if self.cut else len(data)
+
+    def outcome(self, curl: pycurl.Curl, code: int | None, text: str, ended_s: float) -> Outcome:
+        """What the request came to; ``code`` and ``text`` are libcurl's, where it gave up."""
+        if self.stopped is not None:
+            return self.failed(*self.stopped, ended_s)
+        if code is not None and not self.cut:
+            return self.failed(_FAILURES.get(code, Failure.PROTOCOL), text, ended_s)
+        headers = _read_head(self.head)
+        coding = ", ".join(value for name, value in headers if name == "content-encoding")
+        payload = bytes(self.body)
+        body = decode(payload, coding, self._limit_bytes())
+        if isinstance(body, Failure):
+            return self.failed(body, f"Content-Encoding {coding[:100]}", ended_s)
+        status, address = curl.getinfo(pycurl.RESPONSE_CODE), curl.getinfo(pycurl.PRIMARY_IP)
+        return Answer(
+            *(self.ask.url, self.ask.purpose, status, headers, body, self.started_s, ended_s, address),
+            request_head=_request_head(self.ask),
+            head=b"".join(self.head),
+            payload=payload,
+        )
+
+    def failed(self, failure: Failure, detail: str, ended_s: float) -> NoAnswer:
+        """No answer; the detail may hold words of the server's, but no secret that it was sent."""
+        ask = self.ask
+        return NoAnswer(ask.url, ask.purpose, failure, hide(detail, ask.secret_headers), self.started_s, ended_s)
+
+    def _limit_bytes(self) -> int:
+        return ROBOTS_BYTES if self.ask.purpose == "robots" else self.limits.body_bytes
+
+
+def _is_same(opened: str, pinned: str) -> bool:
+    """Whether two spellings are one address; what is no address is the same as nothing."""
+    try:
+        return opened == pinned or ip_address(opened) == ip_address(pinned)
+    except ValueError:
+        return False
+
+
+def _request_head(ask: Ask) -> bytes:
+    """The request as it was sent, but for what libcurl adds on its own and for what is secret."""
+    parts = urlsplit(ask.url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    lines = [f"GET {target} HTTP/1.1", f"Host: {parts.netloc}", *(f"{name}: {value}" for name, value in ask.headers)]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")
+
+
+def _read_head(lines: list[bytes]) -> Headers:
+    """The headers of the final answer: neither those of 1xx answers before it nor the trailers after its body."""
+    final = next((row for row, line in enumerate(lines) if _FINAL_STATUS.match(line)), len(lines))
+    pairs = (line.decode("latin-1").partition(":") for line in takewhile(bytes.strip, lines[final + 1 :]))
+    return tuple((name.strip().lower(), value.strip()) for name, colon, value in pairs if colon)
+
 
 _DIRECT = Way()
 

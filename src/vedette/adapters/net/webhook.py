@@ -10,8 +10,7 @@ from typing import NamedTuple
 import pycurl
 
 from vedette.adapters.net.dns import look_up
-from vedette.adapters.net.http_handles import Limits, Roots, Way, aim, fresh_handle, pin, unsendable
-from vedette.adapters.net.http_transfer import Transfer
+from vedette.adapters.net.http import Limits, Roots, Transfer, Way, aim, fresh_handle, pin, unsendable
 from vedette.fetch.connect_to import Route
 from vedette.model import Ask, Headers, NoAnswer, origin_of
 

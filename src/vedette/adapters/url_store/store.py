@@ -23,8 +23,7 @@ import numpy.typing as npt
 
 from vedette.adapters.url_store.hash_table import Counts8, Ids, UrlTable, lengthen
 from vedette.adapters.url_store.queues import FRONTS, HostQueues, Popped
-from vedette.adapters.url_store.rows import Turnstile, as_json, create
-from vedette.adapters.url_store.url_image import read_image, write_image
+from vedette.adapters.url_store.rows import Turnstile, as_json, create, read_image, write_image
 from vedette.engine.ports import Fate, Leased, Told, UrlCounts
 from vedette.errors import StoreCorrupt, StoreError
 from vedette.model import partition_of

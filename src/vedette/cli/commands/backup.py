@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     """Copy, show how far it is, sum up."""
     from vedette.adapters.files.backup import back_up
     from vedette.cli.data_folder import folder_of
-    from vedette.cli.gauge import Gauge
+    from vedette.cli.progress import Gauge
 
     with Gauge("state", quiet=options.json) as gauge:
         copied = back_up(folder_of(options), options.to, gauge.look_at)

@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vedette import __version__
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.data_folder import hold
 from vedette.adapters.net.dns import look_up
 from vedette.adapters.net.ipc import Gone
+from vedette.cli.options import add_asking, add_folder, add_output, add_patience, add_scope
 from vedette.cli.output import amount, bytes_in_words, counted, kinds, span
 from vedette.cli.progress import Screen
 from vedette.config import Config, load, override, parse_duration
@@ -29,7 +30,47 @@ from vedette.runtime.commands.rpc import Call
 from vedette.runtime.processes.settings import LiveSettings, rules_for
 from vedette.runtime.processes.supervisor import Tree, ask_keeper
 
-__all__ = ["check", "check_addresses", "crawl", "run_tree", "settings_of", "summary"]
+__all__ = ["add", "check", "check_addresses", "crawl", "run_tree", "settings_of", "summary"]
+
+if TYPE_CHECKING:
+    from vedette.cli.arguments import Parser
+
+
+DESCRIPTION = """\
+Fetch the pages of the sites that you name, politely: robots.txt is obeyed, a host is
+asked for one page at a time, with a pause after each answer. What was fetched is kept
+in the data folder; the same command again goes on where it stopped.
+
+  vedette crawl https://example.org/docs/ --scope prefix --pages 500 --contact me@example.org
+"""
+
+
+def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+    """The verb and its options."""
+    parser = verbs.add_parser("crawl", help="fetch the pages of sites", description=DESCRIPTION)
+    parser.add_argument("sites", metavar="SITE", nargs="+", help="an http(s) URL or a host name")
+    parser.add_argument("--pages", metavar="N", type=_count, help="stop after N pages")
+    add_scope(parser)
+    add_asking(parser)
+    add_patience(parser, "how long to wait for hosts in trouble when nothing else is left")
+    add_folder(parser)
+    add_output(parser, "print one JSON object at the end, and nothing else")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Crawl, show progress, sum up."""
+    return crawl(options)
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(
+            f'"{text}" is not a number of pages: write a whole number above 0, such as 100'
+        )
+    return int(text)
+
 
 LOOK_EVERY_S = 0.1
 Numbers = Mapping[str, Any]

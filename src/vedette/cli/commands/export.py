@@ -71,8 +71,8 @@ def _export_urls(options: argparse.Namespace) -> int:
 def _export_warc(options: argparse.Namespace) -> int:
     from vedette.adapters.archive.export import export_latest, export_warc
     from vedette.cli.data_folder import folder_of
-    from vedette.cli.gauge import Gauge
     from vedette.cli.output import bytes_in_words, counted
+    from vedette.cli.progress import Gauge
     from vedette.fetch.request import PRODUCT
 
     if options.to is None and (sys.stdout.isatty() or options.json):

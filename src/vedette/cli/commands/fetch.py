@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vedette.adapters.crawl_store.reader import open_view
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.cli.checking import check_known
 from vedette.cli.commands.crawl import run_tree, settings_of
-from vedette.cli.data_folder import ask
+from vedette.cli.data_folder import ask, check_known
+from vedette.cli.options import add_asking, add_folder, add_output, add_patience
 from vedette.cli.output import bytes_in_words, plain
 from vedette.config import parse_duration
 from vedette.discover.urls.scope import refusal, site_of
@@ -23,7 +23,36 @@ from vedette.runtime.commands.rpc import Call
 from vedette.runtime.processes.settings import LiveSettings
 from vedette.web.commands.rule_text import web_url
 
-__all__ = ["fetch_now"]
+__all__ = ["add", "fetch_now"]
+
+if TYPE_CHECKING:
+    from vedette.cli.arguments import Parser
+
+
+DESCRIPTION = """\
+Fetch pages now: each goes to the front of its host's queue, and is asked for as soon
+as its host may be asked. Where "vedette up" runs, it does it; else it is done here.
+
+  vedette fetch https://example.org/news/ https://example.org/about
+"""
+
+
+def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+    """The verb and its options."""
+    parser = verbs.add_parser("fetch", help="fetch pages now", description=DESCRIPTION)
+    parser.add_argument("urls", metavar="URL", nargs="+", help="an http(s) URL of a site that the folder has")
+    parser.add_argument("--no-wait", action="store_true", help="do not wait for the results")
+    add_patience(parser, "how long to wait for hosts that may not be asked yet")
+    add_asking(parser)
+    add_folder(parser)
+    add_output(parser)
+    parser.set_defaults(run=run, parser=parser, sites=(), pages=None, scope="host", include=(), exclude=())
+
+
+def run(options: argparse.Namespace) -> int:
+    """Ask for them, wait, and say what came."""
+    return fetch_now(options)
+
 
 LOOK_EVERY_S = 0.1
 DESERTED_S = 30.0

@@ -4,11 +4,11 @@ import argparse
 import json
 import secrets
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vedette.adapters.crawl_store.reader import open_view
-from vedette.cli.data_folder import folder_of, hint
-from vedette.cli.ordering import ordered, sentence
+from vedette.cli.data_folder import folder_of, hint, ordered, sentence
+from vedette.cli.inner_verbs import add_inner
 from vedette.cli.output import plain
 from vedette.config import format_rate, parse_rate
 from vedette.errors import UsageError
@@ -17,7 +17,48 @@ from vedette.web.api.responses import iso_time
 from vedette.web.auth.keys import RANDOM_BYTES, Key, new_key
 from vedette.web.commands.commands import NewKey, RevokeKey
 
-__all__ = ["VERBS"]
+__all__ = ["VERBS", "add"]
+
+if TYPE_CHECKING:
+    from vedette.cli.arguments import Parser
+
+
+DESCRIPTION = """\
+Keys of readers and programs. A key is shown once, when it is made; only its digest is
+kept. Changes hold at once where "vedette up" runs.
+
+  vedette keys create wiki --scope search,private --rate 60/min
+  vedette keys create shop --site shop.example.org/help/
+"""
+
+
+def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+    """The verb, its verbs and their options."""
+    keys = verbs.add_parser("keys", help="who may search", description=DESCRIPTION)
+    keys.set_defaults(run=_say_what, parser=keys)
+    inner = keys.add_subparsers(metavar="VERB", parser_class=type(keys))
+    create = _verb(inner, "create", "make a key, and show it this once")
+    create.add_argument("name", metavar="NAME", help="whose it is; sites name their readers by it")
+    create.add_argument("--scope", metavar="SCOPES", default="search", help="search, private, admin (default: search)")
+    create.add_argument("--rate", metavar="RATE", help="no more requests than this, such as 60/min; 0 for no limit")
+    create.add_argument(
+        "--site",
+        metavar="HOST/PATH",
+        action="append",
+        default=[],
+        help="only for what lies there, such as docs.example.org/api/ (may be repeated)",
+    )
+    _verb(inner, "list", "all keys and what they are for, revoked ones too")
+    revoke = _verb(inner, "revoke", "let a key open nothing from now on")
+    revoke.add_argument("name", metavar="NAME", help="the name of the key")
+
+
+def _verb(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> "Parser":
+    return add_inner(verbs, name, purpose, "keying")
+
+
+def _say_what(_: argparse.Namespace) -> int:
+    raise UsageError("say create, list or revoke; see vedette keys --help")
 
 
 def _create(options: argparse.Namespace) -> int:

@@ -33,8 +33,8 @@ def run(options: argparse.Namespace) -> int:
     from vedette.adapters.clock import start_clock
     from vedette.adapters.crawl_store.reader import open_view
     from vedette.cli.data_folder import folder_of
-    from vedette.cli.gauge import Gauge
     from vedette.cli.output import counted, span
+    from vedette.cli.progress import Gauge
     from vedette.runtime.indexing.indexer import rebuild
 
     folder = folder_of(options)

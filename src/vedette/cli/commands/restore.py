@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     from vedette.adapters.files.backup import restore
     from vedette.cli.commands.backup import say
     from vedette.cli.data_folder import folder_of
-    from vedette.cli.gauge import Gauge
+    from vedette.cli.progress import Gauge
 
     folder = folder_of(options)
     with Gauge("archive files", quiet=options.json) as gauge:

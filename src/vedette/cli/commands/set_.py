@@ -3,16 +3,48 @@
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vedette.adapters.crawl_store.reader import open_view
-from vedette.cli.data_folder import folder_of
-from vedette.cli.ordering import ordered, sentence
+from vedette.cli.data_folder import folder_of, ordered, sentence
+from vedette.cli.options import add_folder, add_output
 from vedette.config import Config, format_rate, load
 from vedette.errors import UsageError
 from vedette.runtime.commands.setting_commands import chosen_settings, with_chosen
 from vedette.web.commands.commands import SetMachine
 
-__all__ = ["run"]
+__all__ = ["add", "run"]
+
+if TYPE_CHECKING:
+    from vedette.cli.arguments import Parser
+
+
+DESCRIPTION = """\
+Change a setting of the machine without a restart: crawl.budget, refresh.policy or
+serve.learn. What is set here holds at once and before what vedette.toml says, until it is
+given back to the file. Without NAME it says what holds. It is logged, and the console can undo it.
+
+  vedette set refresh.policy nutch
+  vedette set crawl.budget 50000/d
+  vedette set crawl.budget --as-configured
+  vedette set serve.learn false
+"""
+
+
+def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+    """The verb and its options."""
+    parser = verbs.add_parser("set", help="change a setting while it runs", description=DESCRIPTION)
+    parser.add_argument("name", metavar="NAME", nargs="?", help="crawl.budget, refresh.policy or serve.learn")
+    parser.add_argument("value", metavar="VALUE", nargs="?", help="as in vedette.toml, without quotes")
+    parser.add_argument("--as-configured", action="store_true", help="let the file's value hold again")
+    add_folder(parser)
+    add_output(parser)
+    parser.set_defaults(run=_run, parser=parser)
+
+
+def _run(options: argparse.Namespace) -> int:
+
+    return run(options)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -5,18 +5,44 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vedette.adapters.crawl_store.reader import StateView, open_view
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.cli.data_folder import ask, folder_of, hint
+from vedette.cli.options import add_folder, add_output
 from vedette.cli.output import ago, amount, bytes_in_words, counted, kinds, plain, roughly
 from vedette.runtime.commands.rpc import Call
-from vedette.runtime.search.ranking_told import read_told, status_words
-from vedette.web.console.ports.budget_ports import KIND_WORDS
+from vedette.runtime.search.reputation_store import read_told, status_words
+from vedette.web.console.ports.monitoring import KIND_WORDS
 
-__all__ = ["show_status"]
+__all__ = ["add", "show_status"]
+
+if TYPE_CHECKING:
+    from vedette.cli.arguments import Parser
+
+
+DESCRIPTION = """\
+How the crawl of a data folder stands: pages, queue, hosts that wait and why, errors by
+kind, sites, archive. When nothing runs, what the folder holds.
+
+  vedette status --data vedette-data
+"""
+
+
+def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+    """The verb and its options."""
+    parser = verbs.add_parser("status", help="how a crawl stands", description=DESCRIPTION)
+    add_folder(parser)
+    add_output(parser)
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Look, and say."""
+    return show_status(options)
+
 
 Told = dict[str, Any]
 

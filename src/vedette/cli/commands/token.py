@@ -4,15 +4,42 @@ import argparse
 import json
 import secrets
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
-from vedette.cli.ordering import WHO, ordered
+from vedette.cli.data_folder import WHO, ordered
+from vedette.cli.inner_verbs import add_inner
+from vedette.errors import UsageError
 from vedette.runtime.commands.executor import carry_out
 from vedette.runtime.commands.offline import written
 from vedette.runtime.processes.settings import LiveSettings
 from vedette.web.auth.tokens import digest_of, new_token
 from vedette.web.commands.commands import NewToken
 
-__all__ = ["VERBS", "console_lines", "first_token"]
+__all__ = ["VERBS", "add", "console_lines", "first_token"]
+
+if TYPE_CHECKING:
+    from vedette.cli.arguments import Parser
+
+
+DESCRIPTION = """\
+The operator's token, which opens the console. It is shown once, when it is made: at the
+first start, and here. Only its digest is kept. A new one replaces the one before, and
+whoever is signed in is signed out.
+
+  vedette token new
+"""
+
+
+def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+    """The verb and its verb."""
+    token = verbs.add_parser("token", help="what opens the console", description=DESCRIPTION)
+    token.set_defaults(run=_say_what, parser=token)
+    inner = token.add_subparsers(metavar="VERB", parser_class=type(token))
+    add_inner(inner, "new", "make another token, and show it this once", "tokening")
+
+
+def _say_what(_: argparse.Namespace) -> int:
+    raise UsageError("say new; see vedette token --help")
 
 
 def first_token(settings: LiveSettings) -> str:

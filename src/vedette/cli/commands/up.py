@@ -6,15 +6,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vedette.adapters.crawl_store.data_folder import hold
 from vedette.adapters.crawl_store.reader import open_view
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.cli.checking import check_known
 from vedette.cli.commands.crawl import check, run_tree, settings_of, summary
 from vedette.cli.commands.token import console_lines, first_token
-from vedette.cli.data_folder import hint
-from vedette.cli.ordering import WHO
+from vedette.cli.data_folder import WHO, check_known, hint
+from vedette.cli.options import add_asking, add_folder, add_output, add_scope
 from vedette.cli.output import counted
 from vedette.cli.progress import Screen
 from vedette.errors import UsageError
@@ -25,7 +25,41 @@ from vedette.runtime.processes.settings import LiveSettings
 from vedette.web.commands.commands import AddSite
 from vedette.web.server import bind
 
-__all__ = ["serve"]
+__all__ = ["add", "serve"]
+
+if TYPE_CHECKING:
+    from vedette.cli.arguments import Parser
+
+
+DESCRIPTION = """\
+Add the sites that you name, if they are new, and keep all sites of the data folder
+fresh and findable: fetch what is new, fetch again what may have changed, serve search
+pages and an API. Ends with Ctrl-C; the same command goes on where it stopped. "vedette sites" changes sites meanwhile.
+
+  vedette up https://example.org/ --contact me@example.org
+"""
+
+
+def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+    """The verb and its options."""
+    parser = verbs.add_parser("up", help="keep sites fresh until Ctrl-C", description=DESCRIPTION)
+    parser.add_argument("sites", metavar="SITE", nargs="*", help="an http(s) URL or a host name, to be added")
+    add_scope(parser)
+    add_asking(parser)
+    parser.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        help="where pages and API are served, empty for nowhere (default: 127.0.0.1:8080)",
+    )
+    add_folder(parser)
+    add_output(parser, "print one JSON object at the end, and nothing else")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.set_defaults(run=run, parser=parser, pages=None, patience="5min")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Add, serve, show progress, sum up."""
+    return serve(options)
 
 
 def serve(options: argparse.Namespace) -> int:

@@ -5,23 +5,64 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vedette import __version__
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.reader import open_view
-from vedette.cli.data_folder import folder_of, hint
-from vedette.cli.ordering import ordered, sentence
+from vedette.cli.data_folder import folder_of, hint, ordered, sentence
+from vedette.cli.inner_verbs import add_inner
 from vedette.cli.output import ago, counted, plain
 from vedette.config import Config, load
 from vedette.errors import UsageError
 from vedette.fetch.request import user_agent
-from vedette.runtime.alerts.watch_desk import FolderWatchDesk
+from vedette.runtime.alerts.service import FolderWatchDesk
 from vedette.runtime.processes.settings import LiveSettings
 from vedette.web.commands.alert_text import watch_of
 from vedette.web.commands.commands import AddWatch, RemoveWatch
 from vedette.web.console.ports.alerts import KeptWatch, SentMessage
 
-__all__ = ["VERBS"]
+__all__ = ["VERBS", "add"]
+
+if TYPE_CHECKING:
+    from vedette.cli.arguments import Parser
+
+
+DESCRIPTION = """\
+Watches: each has a feed (/new.atom?watch=NAME), and may have a webhook, which is sent
+every new page that fits, signed. "vedette new --watch NAME" shows the same here.
+
+  vedette watch add harbour --site news.example.org/local --query "harbour OR port"
+  vedette watch add all --site "*" --webhook https://example.org/hooks/new-pages
+"""
+
+
+def add(verbs: "argparse._SubParsersAction[Parser]") -> None:
+    """The verb, its verbs and their options."""
+    watch = verbs.add_parser("watch", help="who is told of new pages", description=DESCRIPTION)
+    watch.set_defaults(run=_say_what, parser=watch)
+    inner = watch.add_subparsers(metavar="VERB", parser_class=type(watch))
+    more = _verb(inner, "add", "watch a site, a path on it, or a query")
+    more.add_argument("name", metavar="NAME", help="by which it is known, also in addresses")
+    more.add_argument("--site", metavar="PLACE", default="", help="a host, or a path on one; * for everywhere")
+    more.add_argument("--query", metavar="QUERY", default="", help="what a search for new pages would say")
+    more.add_argument("--webhook", metavar="URL", default="", help="a URL that is sent each new page, signed")
+    more.add_argument("--reader", metavar="NAME", default="", help="whose private pages may go to the webhook")
+    _verb(inner, "list", "all watches, and what became of their latest messages")
+    for name, purpose in (
+        ("remove", "watch for it no more"),
+        ("test", "send a message without pages to a webhook, and say what came of it"),
+    ):
+        _verb(inner, name, purpose).add_argument("name", metavar="NAME", help="the name of the watch")
+
+
+def _verb(verbs: "argparse._SubParsersAction[Parser]", name: str, purpose: str) -> "Parser":
+    return add_inner(verbs, name, purpose, "watch_keeping")
+
+
+def _say_what(_: argparse.Namespace) -> int:
+    raise UsageError("say add, list, remove or test; see vedette watch --help")
+
 
 MOST_MESSAGES = 100
 

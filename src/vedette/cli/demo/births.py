@@ -11,26 +11,27 @@ births count. What is told is what a receiver of webhooks noted, and when pages 
 
 import argparse
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from vedette.adapters.clock import Clock, start_clock
-from vedette.cli.demo.births_told import Births, Way, as_json, as_text
-from vedette.cli.demo.crawlers import Contender, crawl_fully, holding_of, running, settings_of, tend
-from vedette.cli.demo.demo_progress import Progress, signals
+from vedette.cli.demo.crawlers import Contender, Progress, crawl_fully, holding_of, running, settings_of, signals, tend
+from vedette.cli.output import amount
 from vedette.config import override
 from vedette.engine.scheduling.refresh_policies import PREFERRED
 from vedette.engine.scheduling.schedule import is_good
 from vedette.lab.judge.access_log import read_log
-from vedette.lab.judge.birth_delays import delays_of, told_first
+from vedette.lab.judge.birth_delays import Delays, delays_of, told_first
 from vedette.lab.judge.live_quality import Holding
 from vedette.lab.judge.webhook_receiver import HookReceiver, Received, received, start_receiver
 from vedette.lab.worlds.synthetic import MadeWorld
-from vedette.lab.worlds.synthetic.births_world import PLACE, births_world
-from vedette.lab.worlds.synthetic.server_part import start_server
+from vedette.lab.worlds.synthetic.presets import PLACE, births_world
+from vedette.lab.worlds.synthetic.server import start_server
 from vedette.model import Site
 from vedette.runtime.commands.executor import carry_out
 from vedette.runtime.commands.offline import written
@@ -39,9 +40,99 @@ from vedette.timeutil import seconds_of
 from vedette.web.commands.alert_text import watch_of
 from vedette.web.commands.commands import AddWatch, Order, SetSite
 
-__all__ = ["play_births"]
+__all__ = ["Births", "Way", "as_json", "as_text", "play_births"]
 
-DAY_S = 86_400.0
+MINUTE_S, DAY_S = 60.0, 86_400.0
+COLUMNS = ("looks by", "told", "median to the webhook", "95 %", "quarters", "median to discovery", "fetches a day")
+
+
+class Way(NamedTuple):
+    """One way to look for new pages: how soon births reached the webhook, how soon they were found, all its fetches."""
+
+    name: str
+    told: Delays
+    found: Delays
+    fetches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Births:
+    """What was run: the web, for how many of its days, how fast, with how many fetches a day; and what came of it."""
+
+    command: str
+    world: str
+    days: float
+    speed: float
+    budget_per_day: int
+    pages: int
+    ways: list[Way]
+
+
+def as_text(run: Births) -> str:
+    """A table, with what it means."""
+    rows = [COLUMNS, *(_cells(run, way) for way in run.ways)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(COLUMNS))]
+    table = ["   ".join(_padded(row, widths)) for row in rows]
+    births = run.ways[0].told.births if run.ways else 0
+    about = (
+        f"{run.world}: {amount(run.pages)} pages were known at the start, {amount(births)} births counted in "
+        f"{run.days:g} days. {run.speed:g} times as fast as ours, so a second of work here is "
+        f"{run.speed / MINUTE_S:.1f} minutes there. {amount(run.budget_per_day)} fetches a day for everything."
+    )
+    meaning = "Minutes from birth; a page that was not told counts as later than all. Intervals by the bootstrap."
+    return "\n".join([about, "", *table, "", meaning])
+
+
+def as_json(run: Births) -> dict[str, Any]:
+    """All numbers; what is infinite is null."""
+    return {
+        "command": run.command,
+        "world": run.world,
+        "days": run.days,
+        "speed": run.speed,
+        "budget_per_day": run.budget_per_day,
+        "pages": run.pages,
+        "ways": {
+            way.name: {"told": _numbers(way.told), "found": _numbers(way.found), "fetches": way.fetches}
+            for way in run.ways
+        },
+    }
+
+
+def _numbers(delays: Delays) -> dict[str, float | None]:
+    told = {**delays._asdict(), "share": delays.share}
+    return {name: value if math.isfinite(value) else None for name, value in told.items()}
+
+
+def _cells(run: Births, way: Way) -> tuple[str, ...]:
+    told = way.told
+    return (
+        way.name,
+        f"{told.told} of {told.births}",
+        minutes(told.median_s),
+        f"{minutes(told.low_s)} to {minutes(told.high_s)}",
+        f"{minutes(told.quarter_s)} to {minutes(told.three_quarters_s)}",
+        minutes(way.found.median_s),
+        amount(round(way.fetches / run.days)),
+    )
+
+
+def minutes(seconds: float) -> str:
+    """Whole minutes; ``never`` for what was not told.
+
+    >>> minutes(90.0), minutes(3600.0), minutes(math.inf), minutes(math.nan)
+    ('2', '60', 'never', '-')
+    """
+    if math.isnan(seconds):
+        return "-"
+    return "never" if math.isinf(seconds) else f"{seconds / MINUTE_S:.0f}"
+
+
+def _padded(row: tuple[str, ...], widths: list[int]) -> list[str]:
+    return [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+
+
+DAY_S_BIRTHS = 86_400.0
 SPEED = 200.0
 LEARNING_D = 0.25
 # Births of the last hours are not counted: they had no time to be found.
@@ -51,7 +142,7 @@ LAST_S = 4 * 3_600.0
 BUDGET_SHARE, SITEMAPS_SHARE = 1.0, 0.6
 BEAT_S = 0.05
 STEPS_A_DAY = 24
-NEVER_S = 30 * DAY_S
+NEVER_S = 30 * DAY_S_BIRTHS
 # The refresh policy of each; the last has none that would be due within a day.
 WAYS = {"default": PREFERRED, "uniform": "uniform", "sitemaps": "nutch"}
 
@@ -81,7 +172,7 @@ def _played(options: argparse.Namespace, folder: Path, world: MadeWorld, speed: 
         ready = [_settled(one, held, budget, receiver, clock) for one in some]
         begin_s, end_s = _watch(ready, budget, clock, options.days, progress, heed)
     progress.say("measuring")
-    window = (begin_s + LEARNING_D * DAY_S, end_s)
+    window = (begin_s + LEARNING_D * DAY_S_BIRTHS, end_s)
     told = list(received(folder / "told.log"))
     ways = [_measured(one, world, window, told, options.seed) for one in ready]
     command = f"vedette demo --births --days {options.days} --seed {options.seed} --speed {speed:g}"
@@ -99,7 +190,7 @@ def _settled(one: Contender, held: Holding, budget: int, receiver: HookReceiver,
     """With a watch for everything, and looks at sources as its way has them."""
     watch = watch_of("all", "*", webhook=receiver.address(one.policy))
     sitemaps = [url for url, row in held.items() if row.kind == "sitemap"] if one.policy == "sitemaps" else []
-    every_s = len(sitemaps) * DAY_S / (SITEMAPS_SHARE * budget)
+    every_s = len(sitemaps) * DAY_S_BIRTHS / (SITEMAPS_SHARE * budget)
     promises = [_promise(site, sitemaps, every_s) for site in one.settings.sites]
     orders: list[Order] = [AddWatch(watch), *(each for each in promises if each.changes["promise"])]
     with written(one.settings.folder, time.time()) as state:
@@ -107,7 +198,7 @@ def _settled(one: Contender, held: Holding, budget: int, receiver: HookReceiver,
             carry_out(order, state, clock.now(), "the demo")
         state.db.execute("COMMIT")
     # All lists are looked at once as the first crawl left them; then at this pace, where no price is asked.
-    turn_s = {"uniform": len(held) / budget * DAY_S, "sitemaps": NEVER_S}.get(one.policy)
+    turn_s = {"uniform": len(held) / budget * DAY_S_BIRTHS, "sitemaps": NEVER_S}.get(one.policy)
     return one if turn_s is None else replace(one, settings=_paced(one.settings, turn_s))
 
 
@@ -128,7 +219,7 @@ def _watch(
     with running(some, f"{budget}/d", forever=True) as trees:
         begin_s, steps = clock.now(), round((days + LEARNING_D) * STEPS_A_DAY)
         for step in range(1, steps + 1):
-            while clock.now() < begin_s + step * DAY_S / STEPS_A_DAY:
+            while clock.now() < begin_s + step * DAY_S_BIRTHS / STEPS_A_DAY:
                 heed()
                 tend(trees)
                 time.sleep(BEAT_S)  # how often we look; crawlers run in other processes

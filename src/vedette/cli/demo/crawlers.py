@@ -3,31 +3,122 @@
 All share one clock. Each has a server of its own, so that its log says what this crawler fetched, and when.
 """
 
+import signal
 import sys
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Self
 
 from vedette import __version__
 from vedette.adapters.clock import Clock
 from vedette.adapters.crawl_store.data_folder import hold
 from vedette.adapters.crawl_store.reader import open_view
 from vedette.adapters.net.ipc import Gone
+from vedette.cli.output import span
 from vedette.config import Config, override
 from vedette.discover.urls.scope import read_site
 from vedette.errors import VedetteError
 from vedette.fetch.connect_to import read_detour
 from vedette.fetch.request import user_agent
 from vedette.lab.judge.live_quality import Held, Holding
-from vedette.lab.worlds.synthetic.server_part import ServerHandle, start_server
+from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
 from vedette.runtime.commands.rpc import Call
 from vedette.runtime.processes.settings import LiveSettings
 from vedette.runtime.processes.supervisor import Tree, ask_keeper
 
-__all__ = ["Contender", "contenders", "crawl_fully", "holding_of", "running", "settings_of", "tend"]
+__all__ = [
+    "Contender",
+    "Progress",
+    "contenders",
+    "crawl_fully",
+    "holding_of",
+    "running",
+    "settings_of",
+    "signals",
+    "tend",
+]
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
+
+SAY_EVERY_S = 10.0
+
+
+@contextmanager
+def signals() -> Iterator[Callable[[], None]]:
+    """What ends it, once somebody wants it to end and it is asked.
+
+    An interrupt that is raised wherever the program happens to be gets lost in callbacks around a fork.
+    """
+    wanted: list[int] = []
+
+    def heed() -> None:
+        if wanted:
+            raise KeyboardInterrupt
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda number, _: wanted.append(number)) for number in numbers}
+    try:
+        yield heed
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class Progress:
+    """A bar on a terminal, a line now and then elsewhere; drawn by whoever tells, as a thread would not bear forks."""
+
+    def __init__(self, total: int, *, quiet: bool) -> None:
+        self._total, self._quiet = total, quiet
+        self._bar: Bar | None = None
+        self._task: TaskID | None = None
+        self._began_s = time.monotonic()
+        self._said_s, self._said = self._began_s, ""
+
+    def __enter__(self) -> Self:
+        if not self._quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as Bar
+
+            words = TextColumn("{task.description}", markup=False)
+            columns = (BarColumn(), TimeRemainingColumn(), words)
+            self._bar = Bar(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
+            self._bar.start()
+            self._task = self._bar.add_task("starting", total=self._total)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        if isinstance(error, KeyboardInterrupt) and not self._quiet:
+            print("vedette: stopped before its time; nothing was measured.", file=sys.stderr)
+
+    def say(self, words: str) -> None:
+        """What is being done."""
+        self._tell(None, words)
+
+    def look(self, done: int, words: str) -> None:
+        """So much of it is done."""
+        self._tell(done, words)
+
+    def _tell(self, done: int | None, words: str) -> None:
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=done, description=words, refresh=True)
+            return
+        now_s = time.monotonic()
+        if not self._quiet and (words.partition(" ")[0] != self._said or now_s - self._said_s >= SAY_EVERY_S):
+            self._said_s, self._said = now_s, words.partition(" ")[0]
+            print(f"{span(now_s - self._began_s):>10}  {words}", file=sys.stderr, flush=True)
+
 
 BEAT_S = 0.1
 CRAWL_MOST_S = 300.0

@@ -3,26 +3,131 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 from vedette.adapters.crawl_store.data_folder import check_format
 from vedette.cli.data_folder import folder_of
-from vedette.cli.gauge import Gauge
-from vedette.cli.lab.lab_progress import RunProgress
-from vedette.cli.lab.lab_table import table_lines
-from vedette.cli.output import bytes_in_words, counted
+from vedette.cli.output import bytes_in_words, counted, plain, span
+from vedette.cli.progress import Gauge
 from vedette.errors import UsageError
+from vedette.lab.core.experiment import Cell, Experiment
 from vedette.lab.core.plan import Plan, Wanted, plan_of, read_span
-from vedette.lab.core.registry import BOUND, experiment_named, experiments
+from vedette.lab.core.plots import THIN
+from vedette.lab.core.registry import BOUND, experiment_named, experiments, metric_of
 from vedette.lab.core.report import read_run, write_report
-from vedette.lab.core.rows import plain
-from vedette.lab.core.run_folder import ROWS, RunFolder, default_folder
+from vedette.lab.core.run_folder import ROWS, Row, RunFolder, default_folder
+from vedette.lab.core.run_folder import plain as plain_runs
 from vedette.lab.core.runner import run_cells
-from vedette.lab.worlds.world_names import Place, place_of, worlds_there
+from vedette.lab.core.summary import sheets, spoken
+from vedette.lab.worlds.catalog import Place, place_of, worlds_there
 
-__all__ = ["VERBS"]
+__all__ = ["VERBS", "RunProgress", "table_lines"]
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+
+EVERY_S = 5.0
+
+
+class RunProgress:
+    """Shows how many cells are done, which was the last, and how long the rest may take; a context manager."""
+
+    def __init__(self, total: int, *, quiet: bool) -> None:
+        self._total = total
+        self._quiet = quiet
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        self._began_s = self._said_s = time.monotonic()
+        self._first: int | None = None
+
+    def __enter__(self) -> Self:
+        if not self._quiet and sys.stderr.isatty():
+            self._start()
+        return self
+
+    def _start(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        # What stands in a cell's name is not markup.
+        words = TextColumn("{task.description}", markup=False)
+        console = Console(stderr=True)
+        self._bar = Progress(
+            MofNCompleteColumn(), BarColumn(), TimeRemainingColumn(), words, console=console, transient=True
+        )
+        self._bar.start()
+        self._task = self._bar.add_task("starting", total=self._total)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def look(self, done: int, total: int, cell: Cell) -> None:
+        """So many cells are done; this was the last."""
+        self._first = done - 1 if self._first is None else self._first
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=done, description=plain(f"{cell.world} {cell.policy}", 60))
+            return
+        now_s = time.monotonic()
+        if not self._quiet and (now_s - self._said_s >= EVERY_S or done == total):
+            self._said_s = now_s
+            print(self._line(done, total, now_s), file=sys.stderr, flush=True)
+
+    def _line(self, done: int, total: int, now_s: float) -> str:
+        here = done - (self._first or 0)
+        left = f", about {span((now_s - self._began_s) / here * (total - done))} left" if done < total else ""
+        return f"{done} of {counted(total, 'cell')} after {span(now_s - self._began_s)}{left}"
+
+
+# All numbers, comparisons and plots are in a report.
+
+
+WIDTH = 100
+MOST_LINES = 40  # what is longer is for a report
+MOST_ROWS = 10_000
+NAMED = ("world", "budget", "policy")
+
+
+def table_lines(rows: Sequence[Row], experiment: Experiment, width: int = WIDTH) -> list[str]:
+    """The plain table of one experiment's rows, or nothing where it would be long; as many metrics as there is room."""
+    told = {(row.cell.world, row.cell.budget, row.cell.policy) for row in rows}
+    if len(told) > MOST_LINES or len(rows) > MOST_ROWS or not _is_plain(rows, experiment):
+        return []
+    sheet = sheets(rows, experiment)[0]
+    columns = [[plain(text.replace(THIN, " "), WIDTH) for text in line] for line in (sheet.columns, *sheet.lines)]
+    names = [at for at, name in enumerate(NAMED) if name == "policy" or len({line[at] for line in sheet.lines}) > 1]
+    of_metrics = range(len(NAMED), len(sheet.columns) - 1)  # the last one counts values
+    widths = [max(len(line[at]) for line in columns) + 2 for at in range(len(sheet.columns))]
+    shown = [*names, *_fitting(of_metrics, widths, width - sum(widths[at] for at in names))]
+    lines = ["".join(line[at].ljust(widths[at]) for at in shown).rstrip() for line in columns]
+    return [*lines, *_meanings(sheet.columns, [at for at in shown if at in of_metrics], experiment)]
+
+
+def _is_plain(rows: Sequence[Row], experiment: Experiment) -> bool:
+    """Whether each row is one cell's: curves and rows of hosts are for a report."""
+    return bool(rows) and all(name in experiment.metrics for row in rows for name in row.numbers)
+
+
+def _fitting(metrics: Sequence[int], widths: Sequence[int], room: int) -> Iterator[int]:
+    """At least one, and then as many as there is room for, in their order."""
+    for number, at in enumerate(metrics):
+        room -= widths[at]
+        if number and room < 0:
+            return
+        yield at
+
+
+def _meanings(columns: Sequence[str], shown: Sequence[int], experiment: Experiment) -> list[str]:
+    words = {spoken(name): metric_of(experiment, name).words for name in experiment.metrics}
+    return [*(f"{columns[at]}: {words[columns[at]]}" for at in shown), "In brackets: 95 % intervals over seeds."]
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -56,7 +161,7 @@ def _run(options: argparse.Namespace) -> int:
     folder.close()
     if options.json:
         for row in folder.rows():
-            print(json.dumps(plain(row)))
+            print(json.dumps(plain_runs(row)))
     elif not options.quiet:
         _say_done(plan, folder)
     return 0

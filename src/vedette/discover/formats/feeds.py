@@ -12,17 +12,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from vedette.discover.formats.xml_reader import expanded, scan
-from vedette.discover.formats.xml_records import (
+from vedette.discover.formats.xml_reader import (
     LONGEST_TEXT,
     Document,
     Field,
     Record,
     Vocabulary,
+    expanded,
     read_records,
     root_of,
+    scan,
+    text_of,
 )
-from vedette.discover.formats.xml_text import text_of
 from vedette.discover.urls.normalize import resolve
 from vedette.timeutil import seconds_of
 

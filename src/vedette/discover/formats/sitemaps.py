@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from vedette.discover.formats.xml_records import LONGEST_TEXT, Record, Vocabulary, read_records, root_of
-from vedette.discover.formats.xml_text import text_of
+from vedette.discover.formats.xml_reader import LONGEST_TEXT, Record, Vocabulary, read_records, root_of, text_of
 from vedette.discover.urls.normalize import resolve
 from vedette.timeutil import seconds_of
 

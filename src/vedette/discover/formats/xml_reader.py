@@ -11,13 +11,29 @@ XML and HTML are replaced once, and only when they end in a semicolon: ``?a=1&co
 """
 
 import re
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from html import unescape
 from html.entities import html5
 from itertools import islice
-from typing import Literal
+from typing import Literal, NamedTuple
 
-__all__ = ["Event", "attributes_of", "expanded", "scan"]
+__all__ = [
+    "LONGEST_TEXT",
+    "MOST_BYTES",
+    "Document",
+    "Event",
+    "Field",
+    "Record",
+    "Vocabulary",
+    "attributes_of",
+    "expanded",
+    "read_records",
+    "root_of",
+    "scan",
+    "text_of",
+]
 
 Kind = Literal["open", "close", "text"]
 Event = tuple[Kind, str, str]
@@ -93,3 +109,304 @@ def expanded(text: str) -> str:
 def _character(entity: re.Match[str]) -> str:
     name = entity[1]
     return unescape(entity[0]) if name is None else html5.get(name + ";", entity[0])
+
+
+# A record (``url``, ``item``, ``entry``) holds fields (``loc``, ``link``); fields outside every record belong to the
+# head. Whatever else stands in a record is passed over with all that it holds, so the ``title`` of a channel's image is
+# not the channel's. A record or a field also ends where the next one begins, or its parent closes. A field that the end
+# of the document cuts off is dropped, since half a URL leads elsewhere; the record around it stays.
+# Names are matched without namespaces first: a prefix equal to the root's counts as none. Other prefixes stand for what
+# the document declares them to be, or for themselves where it does not say.
+
+
+LONGEST_TEXT = 8_192  # a longer field is cut one character later, so that its reader can tell
+_MOST_FIELDS = 100  # of one record
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What to look for: names of records, names of fields and what they mean, and which namespaces have short names.
+
+    ``containers`` hold records and fields without being one, as a channel does; the root always does. A record whose
+    name is a field's too begins with that field: text before anything else in it.
+    """
+
+    records: frozenset[str]
+    fields: Mapping[str, str]
+    containers: frozenset[str] = frozenset()
+    namespaces: Mapping[str, str] = field(default_factory=dict)
+
+
+class Field(NamedTuple):
+    """One field: its meaning, its text without the white space around it, its attributes by lower-case name."""
+
+    meaning: str
+    text: str
+    attributes: Mapping[str, str]
+
+
+class Record(NamedTuple):
+    """One record: its name, its attributes by lower-case name, its fields in order."""
+
+    name: str
+    attributes: Mapping[str, str]
+    fields: tuple[Field, ...]
+
+    def all(self, meaning: str) -> Iterator[Field]:
+        """The fields of this meaning."""
+        return (each for each in self.fields if each.meaning == meaning)
+
+    def text(self, meaning: str) -> str:
+        """The first text of this meaning that is not empty."""
+        for each in self.fields:
+            if each.meaning == meaning and each.text:
+                return each.text
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The root as a record whose fields are the head, and the records."""
+
+    root: Record
+    records: tuple[Record, ...]
+
+
+def root_of(text: str) -> str:
+    """The name of the first element, in lower case and without its prefix; empty where there is none.
+
+    >>> root_of("<?xml version='1.0'?><!-- made by hand --><rdf:RDF>")
+    'rdf'
+    """
+    opened = (name for kind, name, _ in scan(text) if kind == "open")
+    return next(opened, "").rpartition(":")[2]
+
+
+def read_records(text: str, vocabulary: Vocabulary, most: int) -> Document:
+    """The head and at most so many records of a document."""
+    reader = _Reader(vocabulary)
+    for kind, name, attributes in scan(text):
+        if kind == "text":
+            if reader.listens:
+                reader.write(name)
+        elif kind == "open":
+            reader.open(name, attributes)
+        else:
+            reader.close(name)
+        if len(reader.records) >= most:
+            break
+    return reader.document()
+
+
+class _Reader:
+    """Where in the document we are, and what was read so far."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.records: list[Record] = []
+        self.listens = False  # texts outside of fields are most of a document, and not worth a call
+        self._vocabulary = vocabulary
+        self._prefixes: dict[str, str] = {}
+        self._root: tuple[str, str] | None = None
+        self._head: list[Field] = []
+        self._record: tuple[str, str] | None = None
+        self._fields: list[Field] = []
+        self._field: tuple[str, str] | None = None
+        self._texts: list[str] = []
+        self._room = 0
+        self._passed_over = ""
+        self._depth = 0
+
+    def open(self, written: str, attributes: str) -> None:
+        if "xmlns:" in attributes:
+            self._learn_prefixes(attributes)
+        name = self._plain(written)
+        if self._field is not None and self._field[0] in self._vocabulary.records:
+            self._end_field()
+        if self._root is None:
+            self._begin(written, attributes)
+        elif name in self._vocabulary.records:
+            self._end_record()
+            self._record = (name, attributes)
+            if name in self._vocabulary.fields:
+                self._begin_field(name, "")
+        elif self._passed_over:
+            self._depth += name == self._passed_over
+        elif name in self._vocabulary.fields:
+            self._end_field()
+            self._begin_field(name, attributes)
+        elif self._field is None and name not in self._vocabulary.containers:
+            self._passed_over, self._depth = name, 1
+
+    def close(self, written: str) -> None:
+        name = self._plain(written)
+        if name in self._vocabulary.records or self._root is None or name == self._root[0]:
+            self._end_record()
+        elif self._passed_over:
+            self._depth -= name == self._passed_over
+            self._passed_over = self._passed_over if self._depth else ""
+        elif self._field is not None and name == self._field[0]:
+            self._end_field()
+
+    def write(self, text: str) -> None:
+        self._texts.append(text[: self._room])
+        self._room -= len(self._texts[-1])
+        self.listens = self._room > 0
+
+    def document(self) -> Document:
+        self._drop_field()
+        self._end_record()
+        name, attributes = self._root or ("", "")
+        return Document(Record(name, attributes_of(attributes), tuple(self._head)), tuple(self.records))
+
+    def _begin(self, written: str, attributes: str) -> None:
+        prefix, _, local = written.rpartition(":")
+        self._prefixes[prefix] = ""
+        self._root = (local, attributes)
+
+    def _learn_prefixes(self, attributes: str) -> None:
+        for name, address in attributes_of(attributes).items():
+            meaning = self._vocabulary.namespaces.get(address)
+            if name.startswith("xmlns:") and meaning is not None:
+                self._prefixes.setdefault(name.removeprefix("xmlns:"), meaning)
+
+    def _plain(self, written: str) -> str:
+        if ":" not in written:
+            return written
+        prefix, _, local = written.rpartition(":")
+        meaning = self._prefixes.get(prefix, prefix)
+        return f"{meaning}:{local}" if meaning else local
+
+    def _begin_field(self, name: str, attributes: str) -> None:
+        self._field, self._room, self.listens = (name, attributes), LONGEST_TEXT + 1, True
+
+    def _end_field(self) -> None:
+        if self._field is None:
+            return
+        name, attributes = self._field
+        fields = self._head if self._record is None else self._fields
+        text = "".join(self._texts).strip()
+        if (text or attributes) and len(fields) < _MOST_FIELDS:
+            fields.append(Field(self._vocabulary.fields[name], text, attributes_of(attributes)))
+        self._drop_field()
+
+    def _drop_field(self) -> None:
+        self._field, self.listens = None, False
+        self._texts.clear()
+
+    def _end_record(self) -> None:
+        self._end_field()
+        self._passed_over = ""
+        if self._record is not None:
+            name, attributes = self._record
+            self.records.append(Record(name, attributes_of(attributes), tuple(self._fields)))
+        self._record = None
+        self._fields.clear()
+
+
+# A ``.gz`` file is the content itself here, not a transfer coding, so it is unpacked whatever the headers say. What
+# could be unpacked before an error or the limit is kept: half a sitemap still names pages. The encoding is taken from
+# the first that speaks: byte-order mark, XML declaration, Content-Type, UTF-8. The declaration comes before the
+# header because an author writes the one and a server's default the other. Nothing here raises.
+
+
+MOST_BYTES = 50 * 2**20  # what sitemaps.org allows for an unpacked sitemap
+_MOST_MEMBERS = 1_000  # gzip files may be chained; a hostile chain has millions of links
+_CHUNK_BYTES = 16 * 2**10
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP = 16 + zlib.MAX_WBITS
+
+# Longer marks first: that of UTF-32 begins with that of UTF-16. The last four are a "<" that no mark precedes.
+_OPENINGS = (
+    (b"\xff\xfe\x00\x00", "utf-32-le"),
+    (b"\x00\x00\xfe\xff", "utf-32-be"),
+    (b"\xef\xbb\xbf", "utf-8"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
+    (b"<\x00\x00\x00", "utf-32-le"),
+    (b"\x00\x00\x00<", "utf-32-be"),
+    (b"<\x00", "utf-16-le"),
+    (b"\x00<", "utf-16-be"),
+)
+_DECLARED = re.compile(rb"""\s{0,99}<\?xml\s[^<>]{0,200}?encoding\s{0,9}=\s{0,9}["']([\w.:-]{1,40})["']""")
+_CHARSET = re.compile(r"""charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})""", re.IGNORECASE)
+
+# Only names that XML files bear. Python would look for more: some of its codecs take quadratic time on hostile bytes,
+# and it remembers every name it was ever asked for. As in browsers, Latin-1 and ASCII are read as Windows-1252.
+_FAMILY = re.compile(r"(?:iso[-_]?8859-(?:[2-8]|1[03-6])|(?:windows|cp)-?125[0-8]|koi8-[ru])")
+_CODECS = {
+    "iso-8859-1": "cp1252",
+    "latin1": "cp1252",
+    "us-ascii": "cp1252",
+    "ascii": "cp1252",
+    "iso-8859-9": "cp1254",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "gb18030": "gb18030",
+    "big5": "big5",
+    "shift_jis": "cp932",
+    "windows-31j": "cp932",
+    "euc-jp": "euc-jp",
+    "iso-2022-jp": "iso2022-jp",
+    "euc-kr": "cp949",
+}
+
+
+def text_of(body: bytes, content_type: str = "", limit_bytes: int = MOST_BYTES) -> str:
+    r"""The text behind a body, of at most so many bytes.
+
+    >>> text_of(b'<?xml version="1.0" encoding="iso-8859-1"?><t>caf\xe9</t>').partition("<t>")[2]
+    'café</t>'
+    """
+    plain = _unpacked(_unpacked(body, limit_bytes), limit_bytes)[:limit_bytes]  # some servers pack what is packed
+    for opening, codec in _OPENINGS:
+        if plain.startswith(opening):
+            return plain.decode(codec, "replace").removeprefix("\ufeff")
+    return plain.decode(_declared(plain) or _from_header(content_type) or "utf-8", "replace")
+
+
+def _declared(plain: bytes) -> str | None:
+    found = _DECLARED.match(plain)
+    return _codec_of(found[1].decode("latin-1")) if found else None
+
+
+def _from_header(content_type: str) -> str | None:
+    found = _CHARSET.search(content_type)
+    return _codec_of(found[1]) if found else None
+
+
+def _codec_of(label: str) -> str | None:
+    lowered = label.lower()
+    return _CODECS.get(lowered) or (lowered if _FAMILY.fullmatch(lowered) else None)
+
+
+def _unpacked(body: bytes, limit_bytes: int) -> bytes:
+    if not body.startswith(_GZIP_MAGIC):
+        return body
+    parts: list[bytes] = []
+    at, room = 0, limit_bytes
+    for _ in range(_MOST_MEMBERS):
+        member_end = _unpack_member(body, at, room, parts)
+        room = limit_bytes - sum(map(len, parts))
+        if member_end is None or room <= 0:
+            break
+        at = member_end
+    return b"".join(parts)
+
+
+def _unpack_member(body: bytes, at: int, room: int, parts: list[bytes]) -> int | None:
+    """Adds what one member holds; where the next begins, or None where nothing more can be had.
+
+    Fed in small pieces, so that an error loses little and the bytes after a member's end are not copied whole.
+    """
+    member = zlib.decompressobj(_GZIP)
+    while at < len(body) and room > 0:
+        try:
+            part = member.decompress(body[at : at + _CHUNK_BYTES], room)
+        except zlib.error:
+            return None
+        parts.append(part)
+        room -= len(part)
+        at = min(at + _CHUNK_BYTES, len(body)) - len(member.unused_data)
+        if member.eof:
+            return at
+    return None

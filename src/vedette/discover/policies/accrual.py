@@ -4,16 +4,98 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.discover.policies.exploring import to_learn
-from vedette.discover.policies.picking import Picking
-from vedette.discover.polling.arrivals import chance_up
+from vedette.discover.polling.arrivals import LIVES_H, chance_up
 from vedette.discover.polling.overlap import Belief, gathered
 from vedette.discover.polling.poll_value import PATIENCE_H, hoped, index, urgency, worth
+from vedette.discover.polling.rates import Rates
 from vedette.discover.polling.rhythm import HOUR_S
 from vedette.discover.polling.sources import Sources
 from vedette.policy import Floats, Ints, Picks
 
-__all__ = ["Accrual"]
+__all__ = ["Accrual", "Picking", "to_learn"]
+
+# What a look brings is one thing, what it teaches another. A source that was dull is not looked at, and so nobody
+# hears when its site is rebuilt and all news stands there. So what is not known counts, too, to_learn = usual (dt /
+# D)^2,     D = max(LEAST_S, n step / (SHARE k)), where *usual* is what a look brings in the mean and dt the time
+# since the last try: after D a look is made although it should bring nothing, and sooner in hours in which other
+# looks bring little. D leaves all but a small share of the looks to what they bring: with n sources and k looks a
+# step, all have their turn within it.
+
+
+# The part of looks that may be made to learn, and how soon each source has its turn again where looks are many.
+DAY_S = 86_400.0
+SHARE, LEAST_S = 0.05, 14 * DAY_S
+
+
+def to_learn(options: Sources, k: int, now: float, *, is_priced: bool = False) -> Floats:
+    """New pages for which a look at each source counts, beside those that it brings; 0 where nobody has looked yet.
+
+    Where a price says how many looks are made, k is only the most of them: then those of the last day count.
+    """
+    tried_s = options.last_look_s
+    seen = np.isfinite(tried_s)
+    if not seen.any() or k < 1:
+        return np.zeros(len(options))
+    usual = options.found.sum() / max(int(options.looks.sum()), 1)
+    step_s = now - float(tried_s[seen].max())
+    between_s = step_s / k
+    if is_priced:
+        between_s = max(between_s, DAY_S / max(int((options.look_s > now - DAY_S).sum()), 1))
+    turn_s = max(LEAST_S, between_s * len(options) / SHARE)
+    unseen_s = np.where(seen, now - tried_s, 0.0)
+    worth: Floats = usual * (unseen_s / turn_s) ** 2
+    return worth
+
+
+class Picking:
+    """Greedy choice among candidates: gains only fall, and only those of relatives of what was taken."""
+
+    def __init__(
+        self, belief: Belief, place: Ints, lost: Floats, chance: Floats, lesson: Floats, optimism: float, now: float
+    ) -> None:
+        self._rates = belief.arrivals.rates(place, now)
+        self._lost, self._chance, self._lesson, self._optimism = lost.copy(), chance, lesson, optimism
+        self._age_h = (now - belief.arrivals.since_s(place, now)) / HOUR_S
+        row_of = np.full(len(belief.arrivals), -1, np.int64)
+        row_of[place] = np.arange(len(place))
+        self._share = belief.overlap.share(place)
+        shower = np.where(self._share > 0, row_of[belief.overlap.other[place]], -1)
+        row, column = np.nonzero(shower >= 0)
+        order = np.argsort(shower[row, column], kind="stable")
+        self._row, self._column = row[order], column[order]
+        self._first = np.searchsorted(shower[self._row, self._column], np.arange(len(place) + 1))
+
+    def best(self, k: int, price: float = 0.0) -> Ints:
+        """Up to k rows, best first; none whose gain is below the price by then."""
+        gain = self._gain(np.arange(len(self._lost)))
+        taken = np.zeros(min(k, len(gain)), np.int64)
+        for nth in range(len(taken)):
+            taken[nth] = best = int(np.argmax(gain))
+            if gain[best] < price:
+                return taken[:nth]
+            kin = self._take(best)
+            gain[kin] = np.where(np.isneginf(gain[kin]), -np.inf, self._gain(kin))
+            gain[best] = -np.inf
+        return taken
+
+    def _gain(self, rows: Ints) -> Floats:
+        rates = Rates(self._rates.shape[rows], self._rates.rate[rows])
+        return hoped(rates, self._lost[rows], self._optimism) * self._chance[rows] + self._lesson[rows]
+
+    def _take(self, best: int) -> Ints:
+        """What the best one shows is no more to be had elsewhere, as far as it came since the last look at it."""
+        pairs = slice(self._first[best], self._first[best + 1])
+        kin, share = self._row[pairs], self._share[self._row[pairs], self._column[pairs]]
+        age_h = self._age_h[kin, None]
+        part = _gathering(np.minimum(age_h, self._age_h[best])) / _gathering(age_h)
+        self._lost[kin] *= 1.0 - share[:, None] * part
+        return kin
+
+
+def _gathering(age_h: Floats) -> Floats:
+    part: Floats = -np.expm1(-np.maximum(age_h, 1e-3) / LIVES_H)
+    return part
+
 
 # Of so many times k the best are weighed against each other; the others are never among the k.
 CANDIDATES, LEAST_CANDIDATES = 4, 256
@@ -42,7 +124,7 @@ class Accrual:
     ``refresh.index_rule``; the model is ours.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.look_book import Brought, LookBook
+    >>> from vedette.discover.polling.sources import Brought, LookBook
     >>> book, both, policy = LookBook(np.zeros(2, np.int64)), np.ones(2, bool), Accrual()
     >>> state = policy.start(None)
     >>> for hour, new in enumerate([9, 9, 9]):

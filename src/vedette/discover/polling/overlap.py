@@ -1,16 +1,194 @@
 """What has gathered on sources since they were last looked at, and is not known from others: links of one an hour."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from vedette.discover.polling.arrivals import LIVES_H, Arrivals
-from vedette.discover.polling.overlap_part import Overlap
 from vedette.discover.polling.rhythm import HOUR_S
 from vedette.discover.polling.sources import Sources
 from vedette.policy import Floats, Ints
 
-__all__ = ["Belief", "gathered"]
+__all__ = ["Belief", "Overlap", "gathered"]
+
+# Two sources need not be looked at together. The latest sources that showed a link are remembered; when a look brings a
+# link that is new to its own source, those that showed it before are counted, against all that was new to the source
+# while the other was looked at. So ``shared / tried`` is the chance that what appears on a source can be
+# had from another.
+
+
+# Others that a source remembers; sources that a link remembers; links that are remembered for each source.
+OTHERS, SHOWERS, LINKS_EACH = 16, 4, 32
+LEAST_LINKS = 1 << 15
+# So many links without an overlap are imagined before the first.
+DOUBT = 6.0
+# Evidence of about so many links counts; older fades.
+MEMORY = 2_000.0
+# Another source is a witness where it was looked at after at least this part of what is new had appeared.
+WITNESS = 0.3
+WITNESS_LIFE_S = 86_400.0
+# New relatives that one look can bring.
+NEWCOMERS = 4
+MOST = 0.98
+
+
+class _Fresh(NamedTuple):
+    """Links that are new to the source of a row: the row, and the slot of the link."""
+
+    row: Ints
+    slot: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """``other[place]`` are relatives, -1 where there is none, with what they ``shared`` of what was ``tried``.
+
+    Links stand in a ring by their numbers, which count up: ``link`` says which one a slot holds, ``shower`` who showed
+    it, ``showers`` how many that were so far. The ring grows with the number of sources, not of links.
+    """
+
+    other: Ints
+    shared: Floats
+    tried: Floats
+    link: Ints
+    shower: npt.NDArray[np.int32]
+    showers: Ints
+
+    @classmethod
+    def none(cls) -> "Overlap":
+        """No source is known."""
+        nobody = np.zeros((0, OTHERS))
+        return cls(nobody.astype(np.int64), nobody, nobody, *_ring(LEAST_LINKS))
+
+    def share(self, place: Ints) -> Floats:
+        """The chance that what appears on each of these sources is shown by each of its relatives."""
+        share: Floats = np.minimum(self.shared[place] / (self.tried[place] + DOUBT), MOST)
+        return share
+
+    def reaching(self, places: int) -> "Overlap":
+        """A copy that has an element for so many places, and may be written to."""
+        more = max(places - len(self.other), 0)
+        other = np.concatenate([self.other, np.full((more, OTHERS), -1, np.int64)])
+        shared, tried = (np.concatenate([each, np.zeros((more, OTHERS))]) for each in (self.shared, self.tried))
+        slots = max(LEAST_LINKS, 1 << (LINKS_EACH * max(len(other), 1) - 1).bit_length())
+        if slots > len(self.link):
+            return Overlap(other, shared, tried, *_moved(self, slots))
+        return Overlap(other, shared, tried, self.link.copy(), self.shower.copy(), self.showers.copy())
+
+    def learned(self, batch: Sources, before_s: Floats, looked_s: Floats) -> "Overlap":
+        """After looks: ``before_s`` is the look before of each row, ``looked_s`` the latest of every place, by now."""
+        after = self.reaching(len(looked_s))
+        fresh = _entered(after, batch)
+        known = np.isfinite(before_s)[fresh.row]
+        _count(after, batch.place, _Fresh(fresh.row[known], fresh.slot[known]), before_s, looked_s)
+        return after
+
+
+def _entered(overlap: Overlap, batch: Sources) -> _Fresh:
+    """Write down who showed what, and say what was new to whom."""
+    row = np.repeat(np.arange(len(batch)), np.diff(batch.shown_start))
+    slot = batch.shown % len(overlap.link)
+    newer = batch.shown > overlap.link[slot]
+    # Of two links of one batch that meet in a slot the one with the larger number stays.
+    begun = slot[newer]
+    np.maximum.at(overlap.link, begun, batch.shown[newer])
+    overlap.shower[begun], overlap.showers[begun] = -1, 0
+    fresh = (overlap.link[slot] == batch.shown) & (overlap.shower[slot] != batch.place[row][:, None]).all(axis=1)
+    row, slot = row[fresh], slot[fresh]
+    nth = (overlap.showers[slot] + _nth_of_its_kind(slot)) % SHOWERS
+    overlap.shower[slot, nth] = batch.place[row]
+    np.add.at(overlap.showers, slot, 1)
+    return _Fresh(row, slot)
+
+
+def _count(overlap: Overlap, place: Ints, fresh: _Fresh, before_s: Floats, looked_s: Floats) -> None:
+    many = np.bincount(fresh.row, minlength=len(place)).astype(np.float64)
+    rows = np.flatnonzero(many)
+    if not len(rows):
+        return
+    pair, times = _pairs(overlap, place, fresh, len(looked_s))
+    kin = overlap.other[place[rows]]
+    key = rows[:, None] * len(looked_s) + kin
+    at = np.minimum(np.searchsorted(pair, key), max(len(pair) - 1, 0))
+    met = (kin >= 0) & (pair[at] == key) if len(pair) else np.zeros(kin.shape, bool)
+    seen = _seen_of(before_s[rows, None], looked_s[kin], looked_s[place[rows], None])
+    could = np.where((kin >= 0) & (seen > WITNESS), seen * many[rows, None], 0.0)
+    kept = np.maximum(1.0 - many[rows, None] / MEMORY, 0.5)
+    old = place[rows]
+    overlap.tried[old] = overlap.tried[old] * kept + could
+    overlap.shared[old] = overlap.shared[old] * kept + np.where(
+        met, np.minimum(times[at] if len(pair) else 0.0, could), 0.0
+    )
+    strange = np.ones(len(pair), bool)
+    strange[at[met]] = False
+    _adopt(overlap, place, pair[strange], times[strange], many, before_s, looked_s)
+
+
+def _pairs(overlap: Overlap, place: Ints, fresh: _Fresh, places: int) -> tuple[Ints, Floats]:
+    """Each row and each other source that showed what was new to it, as one number; and how many links."""
+    who = overlap.shower[fresh.slot].astype(np.int64)
+    row = np.broadcast_to(fresh.row[:, None], who.shape)
+    others = (who >= 0) & (who != place[row])
+    pair, times = np.unique(row[others] * places + who[others], return_counts=True)
+    return pair, times.astype(np.float64)
+
+
+def _adopt(
+    overlap: Overlap, place: Ints, pair: Ints, times: Floats, many: Floats, before_s: Floats, looked_s: Floats
+) -> None:
+    """Sources that share more with a row than its least relative does take that one's room."""
+    row, who = np.divmod(pair, len(looked_s))
+    seen = _seen_of(before_s[row], looked_s[who], looked_s[place[row]])
+    could = seen * many[row]
+    times = np.where(seen > WITNESS, np.minimum(times, could), 0.0)
+    order = np.lexsort((who, -times, row))
+    row, who, times, could = row[order], who[order], times[order], could[order]
+    nth = _nth_of_its_kind(row)
+    some = nth < NEWCOMERS
+    row, who, times, could, nth = row[some], who[some], times[some], could[some], nth[some]
+    weakest = np.argsort(overlap.shared[place[row]], axis=1, kind="stable")
+    column = weakest[np.arange(len(row)), nth]
+    better = times > overlap.shared[place[row], column]
+    at = (place[row[better]], column[better])
+    overlap.other[at], overlap.shared[at], overlap.tried[at] = who[better], times[better], could[better]
+
+
+def _seen_of(before_s: Floats, other_s: Floats, now_s: Floats) -> Floats:
+    """The part of what is new since ``before_s`` that had appeared when the other was looked at."""
+    whole_s = np.maximum(now_s - before_s, 1.0)
+    left = np.exp(-np.clip(now_s - other_s, 0.0, whole_s) / WITNESS_LIFE_S)
+    end = np.exp(-whole_s / WITNESS_LIFE_S)
+    part: Floats = (left - end) / (1.0 - end)
+    return part
+
+
+def _nth_of_its_kind(kind: Ints) -> Ints:
+    """For each element, how many equal ones stand before it.
+
+    >>> _nth_of_its_kind(np.array([5, 3, 5, 5, 3])).tolist()
+    [0, 0, 1, 2, 1]
+    """
+    order = np.argsort(kind, kind="stable")
+    ordered = kind[order]
+    nth = np.empty(len(kind), np.int64)
+    nth[order] = np.arange(len(kind)) - np.searchsorted(ordered, ordered)
+    return nth
+
+
+def _ring(slots: int) -> tuple[Ints, npt.NDArray[np.int32], Ints]:
+    return np.full(slots, -1, np.int64), np.full((slots, SHOWERS), -1, np.int32), np.zeros(slots, np.int64)
+
+
+def _moved(old: Overlap, slots: int) -> tuple[Ints, npt.NDArray[np.int32], Ints]:
+    """A larger ring with the same links."""
+    link, shower, showers = _ring(slots)
+    kept = np.flatnonzero(old.link >= 0)
+    at = old.link[kept] % slots
+    link[at], shower[at], showers[at] = old.link[kept], old.shower[kept], old.showers[kept]
+    return link, shower, showers
+
 
 # Relatives mostly show the same links as each other, so what each of them covers counts less where there are several.
 KINSHIP = 0.6

@@ -4,11 +4,11 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from vedette.engine.coordinator.fates import Fates
 from vedette.engine.coordinator.hosts import Hosts
 from vedette.engine.coordinator.newness import Newness
 from vedette.engine.coordinator.state import Named
 from vedette.engine.coordinator.trap_filter import Thrift
+from vedette.engine.coordinator.url_states import Fates
 from vedette.engine.ports import Urls
 from vedette.engine.scheduling.poll_results import Looks
 from vedette.engine.scheduling.url_selection import Chooser

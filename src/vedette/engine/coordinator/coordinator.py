@@ -15,14 +15,12 @@ from vedette.engine.coordinator import status as standing
 from vedette.engine.coordinator.admission import Finds
 from vedette.engine.coordinator.answers import Answers
 from vedette.engine.coordinator.duplicates import Copies
-from vedette.engine.coordinator.fates import Fates
-from vedette.engine.coordinator.held_back import HeldBack
 from vedette.engine.coordinator.hosts import Hosts
 from vedette.engine.coordinator.newness import Newness
-from vedette.engine.coordinator.robots_errands import RobotsErrands
+from vedette.engine.coordinator.robots_fetch import RobotsErrands
 from vedette.engine.coordinator.state import KeptHost, Named, Order, Rules, Tally
-from vedette.engine.coordinator.trap_filter import Thrift
-from vedette.engine.coordinator.url_states import Results
+from vedette.engine.coordinator.trap_filter import HeldBack, Thrift
+from vedette.engine.coordinator.url_states import Fates, Results
 from vedette.engine.links import spelt
 from vedette.engine.messages import Errand, HostNews, Orders, Report, Result
 from vedette.engine.ports import Book, Gained, HostRow, Urls

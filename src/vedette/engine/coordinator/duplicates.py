@@ -10,9 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.discover.urls.copy_witnesses import Fetched as Witness
-from vedette.discover.urls.copy_witnesses import Witnesses
-from vedette.discover.urls.duplicate_evidence import Lessons, Observation, check_evidence, domain_of, pair_evidence
+from vedette.discover.urls.duplicate_evidence import Fetched as Witness
+from vedette.discover.urls.duplicate_evidence import (
+    Lessons,
+    Observation,
+    Witnesses,
+    check_evidence,
+    domain_of,
+    pair_evidence,
+)
 from vedette.discover.urls.duplicate_rules import Learned, Subject
 from vedette.engine.messages import Content, Fetched
 from vedette.engine.ports import Bands, Book, ContentRow, Urls

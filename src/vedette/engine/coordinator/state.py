@@ -9,7 +9,7 @@ from vedette.engine.ports import Way
 from vedette.engine.scheduling.refresh_policies import PREFERRED
 from vedette.fetch.address_guard import is_public
 from vedette.fetch.connect_to import Detour
-from vedette.frontier.fronts import OrderName
+from vedette.frontier.queues import OrderName
 from vedette.model import Failure, Origin, Site
 
 __all__ = ["KeptHost", "Named", "Order", "Rules", "Sifted", "Tally"]

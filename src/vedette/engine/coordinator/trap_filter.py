@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from vedette.discover.urls.duplicate_rules import Learned
+from vedette.engine.coordinator.hosts import Hosts
+from vedette.engine.coordinator.state import KeptHost, Tally
+from vedette.engine.ports import Book, Urls
 from vedette.frontier.pattern_yield import Account
 from vedette.frontier.traps import GO, Brought, Later, Refuse, Traps, authority_of
 from vedette.model import Refusal, Site
 
-__all__ = ["RELEASED", "Held", "Spared", "Thrift"]
+__all__ = ["RELEASED", "Held", "HeldBack", "Spared", "Thrift"]
 
 # So many of what was held back are tried before the next verdict; more where not one request will come of it.
 RELEASED = 8
@@ -101,3 +104,34 @@ class Thrift:
             account = self._out.pop(id_, None)
             if account is not None:
                 self.traps.dropped(account)
+
+
+LAST_FRONT = 7
+
+
+class HeldBack:
+    """The URLs of hosts that are held back, place by place; ``thrift`` judges which places have proved better."""
+
+    def __init__(self, hosts: Hosts, urls: Urls, book: Book, thrift: Thrift, tally: Tally) -> None:
+        self._hosts = hosts
+        self._urls = urls
+        self._book = book
+        self._thrift = thrift
+        self._tally = tally
+
+    def release(self, host: KeptHost) -> None:
+        """What was held back and may be worth a fetch by now, or in the operator's eyes, waits again."""
+        if not host.held:
+            return
+        overruled = any("trap" in site.overrule for site in self._hosts.sites.of_host(host.name))
+        for place in list(host.held):
+            most = RELEASED if overruled else self._thrift.releasable(place)
+            if not most:
+                continue
+            ids = self._book.release(host.id, place, most)
+            host.held[place] -= len(ids)
+            self._tally.refusals[Refusal.TRAP] -= len(ids)
+            if host.held[place] <= 0 or not ids:
+                del host.held[place]
+            self._urls.again(ids, priority=LAST_FRONT)
+            host.paused_s = 0.0

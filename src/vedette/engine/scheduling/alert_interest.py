@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from vedette.engine.ports import Book
-from vedette.index.fields_part import places_of
+from vedette.index.fields import places_of
 from vedette.policy import Floats
 
 __all__ = ["WATCHED_WORTH", "Watched"]

@@ -5,25 +5,119 @@ batch writes. Each row begins with the mark of its policy: what another one left
 to be weighed has the mark turned round.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from vedette.engine.decision_record import Decision, Witness
 from vedette.engine.messages import Fetched, Result
-from vedette.engine.ports import Book, Look, Remembered
-from vedette.engine.scheduling.fetch_cost import FetchCost
-from vedette.engine.scheduling.group_rows import GroupRows, Picked
-from vedette.engine.scheduling.host_seconds import HostSeconds
-from vedette.engine.scheduling.known_pages import Came, known_by_answers, known_by_looks
+from vedette.engine.ports import Book, Gained, Look, PageRow, Remembered
+from vedette.engine.scheduling.fetch_cost import FetchCost, HostSeconds
 from vedette.engine.scheduling.policy_runner import Mind
-from vedette.engine.scheduling.schedule import is_good, is_source
-from vedette.policy import Floats, rng_for
+from vedette.engine.scheduling.schedule import has_changed, is_good, is_source, status_after
+from vedette.policy import Floats, Ints, rng_for
 from vedette.refresh.known_pages import Known, Memory
+from vedette.refresh.sections import section_of, site_of
+from vedette.timeutil import seconds_of
 
-__all__ = ["Made", "Recollection", "Stage"]
+__all__ = [
+    "Asked",
+    "Came",
+    "GroupRows",
+    "Made",
+    "Picked",
+    "Recollection",
+    "Stage",
+    "is_latest",
+    "known_by_answers",
+    "known_by_looks",
+    "told_of",
+    "until_before",
+    "with_gain",
+]
+
+# A batch is handed the rows of its own groups, numbered anew from 0, the group of everything. There may be so many groups
+# and no more: what comes later counts for its site, or for everything.
+
+
+MOST_GROUPS = 50_000
+LONGEST_NAME = 300
+EVERYTHING = ""
+
+
+class Picked(NamedTuple):
+    """The groups of a batch: which they are, the rows of each page's section and site among them, and their numbers."""
+
+    numbers: Ints
+    section: Ints
+    site: Ints
+    rows: Floats
+
+
+class GroupRows:
+    """Rows by the names of groups; those that have changed since they were last written are known.
+
+    >>> groups = GroupRows(width=1)
+    >>> picked = groups.pick(["https://a.example/x/1", "https://a.example/2"])
+    >>> picked.numbers.tolist(), picked.section.tolist(), picked.site.tolist()
+    ([0, 1, 2], [2, 1], [1, 1])
+    >>> groups.put(picked, np.array([[3.0], [2.0], [1.0]]))
+    >>> groups.changed()
+    [('', array([3.])), ('https://a.example/', array([2.])), ('https://a.example/x/', array([1.]))]
+    """
+
+    def __init__(self, width: int, kept: Iterable[tuple[str, Floats]] = (), most: int = MOST_GROUPS) -> None:
+        self._most = most
+        self._places: dict[str, int] = {EVERYTHING: 0}
+        self._names = [EVERYTHING]
+        self._rows = np.zeros((1, width))
+        self._changed: dict[int, None] = {}
+        for name, row in kept:
+            place = self._place(name, 0)
+            self._rows_reach(place)
+            self._rows[place] = row
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def pick(self, urls: Sequence[str]) -> Picked:
+        """The groups of these pages, each once."""
+        sites = [self._place(site_of(url), 0) for url in urls]
+        sections = [self._place(section_of(url), site) for url, site in zip(urls, sites, strict=True)]
+        self._rows_reach(len(self._names) - 1)
+        numbers, places = np.unique(np.array([0, *sections, *sites], np.int64), return_inverse=True)
+        section, site = np.split(places[1:].astype(np.int64), 2)
+        return Picked(numbers, section, site, self._rows[numbers])
+
+    def put(self, picked: Picked, rows: Floats) -> None:
+        """The rows of these groups are others from now on."""
+        self._rows[picked.numbers] = rows
+        self._changed.update(dict.fromkeys(picked.numbers.tolist()))
+
+    def changed(self) -> list[tuple[str, Floats]]:
+        """Names and rows of those that are not written yet; they are taken to be from now on."""
+        found = [(self._names[number], self._rows[number]) for number in sorted(self._changed)]
+        self._changed.clear()
+        return found
+
+    def _place(self, name: str, instead: int) -> int:
+        place = self._places.get(name)
+        if place is not None:
+            return place
+        if len(self._names) >= self._most or len(name) > LONGEST_NAME:
+            return instead
+        self._places[name] = len(self._names)
+        self._names.append(name)
+        return self._places[name]
+
+    def _rows_reach(self, last: int) -> None:
+        """Room for so many, and for as many again: rows are copied rarely."""
+        if last >= len(self._rows):
+            more = np.zeros((last + 1, self._rows.shape[1]))
+            self._rows = np.concatenate([self._rows, more])
+
 
 # Fetches were learned from and dated; pages were asked about; gains were learned from.
 Stage = Literal["fetched", "asked", "gained"]
@@ -150,3 +244,167 @@ def _settings(policy: Any) -> dict[str, object]:  # noqa: ANN401 - each policy i
     """The settings of a policy, with sets in order."""
     values = asdict(policy).items()
     return {name: sorted(value) if isinstance(value, frozenset) else value for name, value in values}
+
+
+class Asked(NamedTuple):
+    """What the policy says of one page, for people; None where it does not say. ``worth`` is per unit of ``cost``."""
+
+    policy: str
+    reason: str
+    rate_d: float | None
+    rate_low_d: float | None
+    rate_high_d: float | None
+    chance: float | None
+    worth: float | None
+    price: float | None
+    cost: float = 1.0
+
+
+def told_of(mind: Mind, made: Made, now_s: float, price: float | None) -> Asked:
+    """What it says of the page of a batch of one, at a price."""
+    memory, batch = made.memory, made.batch
+    rates, worth = mind.rates(memory, batch), mind.value(memory, batch, now_s)
+    chance = mind.chance(memory, batch, np.array([now_s]))
+    low, high = (float(rates.low[0]), float(rates.high[0])) if rates else (None, None)
+    return Asked(
+        policy=mind.policy.name,
+        reason=mind.reason(memory, batch, 0, now_s),
+        rate_d=float(rates.mean[0]) if rates else None,
+        rate_low_d=low,
+        rate_high_d=high,
+        chance=float(chance[0]) if chance is not None else None,
+        worth=float(worth[0]) if worth is not None else None,
+        price=price,
+        cost=float(batch.cost[0]),
+    )
+
+
+NOT_MODIFIED = 304
+SAME_FETCH_S = 1.0
+
+
+class Came(NamedTuple):
+    """An answer for a page, with what was known of it; ``is_known`` where the policy remembers the page.
+
+    ``links`` is how often pages have named it by now.
+    """
+
+    result: Fetched
+    earlier: PageRow | None
+    kept: Remembered
+    is_known: bool
+    links: int | None = None
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether there is no page any more."""
+        return not is_good(status_after(self.result, self.earlier))
+
+    @property
+    def is_first(self) -> bool:
+        """Whether there is nothing to compare with: it is new, has come back, or nobody remembers it."""
+        return self.earlier is None or not self.is_known or not is_good(self.earlier.status)
+
+    @property
+    def is_unweighed(self) -> bool:
+        """Whether a change was found that counts only if searches notice it."""
+        content = self.result.content
+        return content is not None and content.unweighed and not self.is_first and not self.is_gone
+
+    @property
+    def remembered(self) -> Remembered:
+        """What is known after the answer; what it brought is measured later."""
+        content, kept = self.result.content, self.kept
+        return kept._replace(
+            words=content.words if content else kept.words,
+            share=content.change.share if content and content.change else None,
+            before_s=None if self.is_first or self.earlier is None else self.earlier.fetched_s,
+            gain=None,
+            links=kept.links if self.links is None else self.links,
+        )
+
+    @property
+    def body_bytes(self) -> int:
+        """How large the page is; where nothing was sent, as it was."""
+        known = self.earlier is not None and self.result.status == NOT_MODIFIED
+        return self.earlier.body_bytes if known and self.earlier is not None else self.result.body_bytes
+
+    @property
+    def modified_s(self) -> float:
+        """When the page says that it was changed, or its server does; NaN where neither does."""
+        content = self.result.content
+        said_s = content.modified_s if content and content.modified_s is not None else None
+        return said_s if said_s is not None else _seconds(self.result.header("last-modified"))
+
+
+def known_by_answers(came: Sequence[Came], picked: Picked, cost: Floats) -> Known:
+    """The batch of pages that were just fetched."""
+    batch = Known(
+        place=np.arange(len(came)),
+        last_fetch_s=np.array([one.result.ended_s for one in came]),
+        changed=np.array([has_changed(one.result, one.earlier) for one in came], np.bool_),
+        first_fetch=np.array([one.is_first for one in came], np.bool_),
+        modified_s=np.array([one.modified_s for one in came]),
+        section=picked.section,
+        site=picked.site,
+        gone=np.array([one.is_gone for one in came], np.bool_),
+        cost=cost,
+    )
+    return _told(batch, [one.remembered for one in came])
+
+
+def known_by_looks(looks: Sequence[Look], picked: Picked, cost: Floats) -> Known:
+    """The batch of pages at hand, as their latest fetch left them."""
+    first = np.array([look.kept.before_s is None for look in looks], np.bool_)
+    batch = Known(
+        place=np.arange(len(looks)),
+        last_fetch_s=np.array([look.page.fetched_s for look in looks]),
+        changed=np.array([look.page.changed_s == look.page.fetched_s for look in looks], np.bool_) & ~first,
+        first_fetch=first,
+        modified_s=np.array([_seconds(look.page.last_modified) for look in looks]),
+        section=picked.section,
+        site=picked.site,
+        cost=cost,
+    )
+    return _told(batch, [look.kept for look in looks])
+
+
+def until_before(batch: Known) -> Known:
+    """The batch as it was before these fetches: the ones before them were the latest."""
+    return replace(batch, last_fetch_s=batch.before_s, before_s=np.full(len(batch), np.nan))
+
+
+def _told(batch: Known, kept: Sequence[Remembered]) -> Known:
+    return replace(
+        batch,
+        before_s=_column([one.before_s for one in kept]),
+        gain=_column([one.gain for one in kept]),
+        views=_column([one.views for one in kept]),
+        share=_column([one.share for one in kept]),
+        born_s=_column([one.found_s for one in kept]),
+        words=_column([one.words for one in kept]),
+        links=_column([one.links for one in kept]),
+        signal_s=_column([one.signal_s for one in kept]),
+    )
+
+
+def _column(values: Sequence[float | None]) -> Floats:
+    return np.array([np.nan if value is None else value for value in values], np.float64)
+
+
+def _seconds(text: str) -> float:
+    found = seconds_of(text) if text else None
+    return np.nan if found is None else found
+
+
+def is_latest(look: Look, gained: Gained) -> bool:
+    """Whether the page was not fetched again since."""
+    return abs(look.page.fetched_s - gained.fetched_s) <= SAME_FETCH_S
+
+
+def with_gain(look: Look, gained: Gained) -> Look:
+    """A page with what its latest fetch brought."""
+    kept = look.kept
+    gain = kept.gain if gained.gain is None else gained.gain
+    views = kept.views if gained.views is None else gained.views
+    return look._replace(kept=kept._replace(gain=gain, views=views))

@@ -22,18 +22,31 @@ from vedette.engine.coordinator.state import Rules
 from vedette.engine.decision_record import Witness
 from vedette.engine.messages import Fetched, Result
 from vedette.engine.ports import Book, Due, Gained, Look, PageRow, Remembered, Signal
-from vedette.engine.scheduling.asked_pages import Asked, told_of
 from vedette.engine.scheduling.deferred import Turns
 from vedette.engine.scheduling.forecast import Forecast
 from vedette.engine.scheduling.gone_pages import GonePages
-from vedette.engine.scheduling.known_pages import Came, is_latest, until_before, with_gain
-from vedette.engine.scheduling.policy_memory import Made, Recollection
+from vedette.engine.scheduling.policy_memory import (
+    Asked,
+    Came,
+    Made,
+    Recollection,
+    is_latest,
+    told_of,
+    until_before,
+    with_gain,
+)
 from vedette.engine.scheduling.policy_runner import Mind
 from vedette.engine.scheduling.polling import Looking
-from vedette.engine.scheduling.price_controller import DEFAULT_SPAN_S, PURSE, Purse
+from vedette.engine.scheduling.price_controller import (
+    DEFAULT_SPAN_S,
+    PURSE,
+    Askers,
+    Purse,
+    clearing_price,
+    starting_price,
+)
 from vedette.engine.scheduling.refresh_policies import policy_named
 from vedette.engine.scheduling.schedule import ORDINARY, is_good, is_source, kind_after
-from vedette.engine.scheduling.starting_price import Askers, clearing_price, starting_price
 from vedette.policy import Floats, rng_for
 from vedette.pricing import MOST_OVERSPENT
 from vedette.refresh.known_pages import Bools

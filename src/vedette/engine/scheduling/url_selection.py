@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.engine.coordinator.fates import Fates
 from vedette.engine.coordinator.hosts import Hosts
 from vedette.engine.coordinator.robots_cache import errand_for
 from vedette.engine.coordinator.state import KeptHost, Named
 from vedette.engine.coordinator.trap_filter import Held, Spared, Thrift
+from vedette.engine.coordinator.url_states import Fates
 from vedette.engine.decision_record import Decision, Witness
 from vedette.engine.messages import Copy, Errand
 from vedette.engine.ports import Book, ContentRow, Leased, PageRow, Told, Urls
@@ -25,7 +25,7 @@ from vedette.engine.scheduling.impact_lookup import Foreseeing
 from vedette.engine.scheduling.impact_ports import BLIND, Foresight
 from vedette.engine.scheduling.worth_queue import SOON_S, ByWorth
 from vedette.fetch.robots import state as robots_state
-from vedette.frontier.fronts import ORDERS, OrderName, front_of
+from vedette.frontier.queues import ORDERS, OrderName, front_of
 from vedette.frontier.traps import authority_of
 from vedette.frontier.unseen import Unseen
 from vedette.model import Origin, Refusal, Site, origin_of

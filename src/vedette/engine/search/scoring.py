@@ -9,15 +9,13 @@ import numpy.typing as npt
 
 from vedette.engine.search.ports import Shelf, Signals
 from vedette.index.features import FEATURES, Feature, Slot, features_of, idf_of
-from vedette.index.fields_part import MOST_WORDS
+from vedette.index.fields import MOST_WORDS
 from vedette.index.query.planner import Wanted
 from vedette.index.query.retrieval import TEXT_FIELDS
 from vedette.policy import Floats, Ints
 from vedette.serve.rank.explain import sentence
-from vedette.serve.rank.navigate import is_home
-from vedette.serve.rank.query_intent import freshness, wants_fresh
-from vedette.serve.rank.scoring import scored
-from vedette.serve.rank.weights import WEIGHTS
+from vedette.serve.rank.query_intent import freshness, is_home, wants_fresh
+from vedette.serve.rank.scoring import WEIGHTS, scored
 from vedette.serve.slate import Reason
 from vedette.text import number_of
 

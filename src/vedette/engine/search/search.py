@@ -19,19 +19,17 @@ import numpy as np
 from vedette.engine.search.learned_order import Learned, learned_order
 from vedette.engine.search.ports import Shelf
 from vedette.engine.search.scoring import Known, Weighed, weigh
-from vedette.index.fields_part import PUBLIC, places_of
-from vedette.index.query.asked import Asked, Part
-from vedette.index.query.parser import read_query, spoken
+from vedette.index.fields import PUBLIC, places_of
+from vedette.index.query.parser import Asked, Part, read_query, spoken
 from vedette.index.query.planner import Forms, Plan, plan_of
 from vedette.index.query.retrieval import All, Any, Between, Node, OneOf
 from vedette.index.snippets import snippet_of
 from vedette.index.stored_text import Stored
 from vedette.model import origin_of
 from vedette.policy import Ints
-from vedette.serve.rank.diversity import folded
+from vedette.serve.rank.diversity import NOTE, folded, spread
 from vedette.serve.rank.reputation import Reputation
 from vedette.serve.rank.rules import NO_RULES, PINNED, Rules
-from vedette.serve.rank.spread import NOTE, spread
 from vedette.serve.slate import Result, Slate, Snippet, Wish
 from vedette.text import number_of
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from vedette.header_dates import seconds_of
 from vedette.model import Headers
+from vedette.timeutil import seconds_of
 
 __all__ = ["FREE", "Directives", "from_headers", "from_meta", "merge"]
 

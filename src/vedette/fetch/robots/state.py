@@ -16,24 +16,14 @@ good copy is kept for people to read and for a conditional request, never to dec
 That robots.txt itself may be fetched is for the caller to know.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TypedDict, TypeVar
 
+from vedette.errors import StoreCorrupt
 from vedette.fetch.response_headers import max_age_s, retry_after_s
-from vedette.fetch.robots.robots_record import (
-    UNKNOWN,
-    Allowed,
-    Ask,
-    Disallowed,
-    RobotsAnswered,
-    RobotsCopy,
-    RobotsSilent,
-    RobotsState,
-    RobotsVerdict,
-    Standing,
-    Wait,
-)
-from vedette.fetch.robots.robots_words import StoredState, explain, from_json, to_json
-from vedette.fetch.robots.rules import clip, read
+from vedette.fetch.robots.rules import Rules, clip, read
 from vedette.model import Headers
 
 __all__ = [
@@ -47,6 +37,7 @@ __all__ = [
     "RobotsState",
     "RobotsVerdict",
     "Standing",
+    "StoredCopy",
     "StoredState",
     "Wait",
     "conditional_headers",
@@ -56,6 +47,248 @@ __all__ = [
     "to_json",
     "verdict",
 ]
+
+# ``robots_state`` moves them, ``robots_words`` says them to people and to a store.
+
+
+class Standing(StrEnum):
+    """What is known of an origin's robots.txt."""
+
+    UNKNOWN = "unknown"
+    READ = "read"
+    UNAVAILABLE = "unavailable"
+    WAITING = "waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsAnswered:
+    """The last answer after ``redirects`` hops that the caller followed; ``body`` is decoded."""
+
+    now_s: float
+    status: int
+    body: bytes
+    redirects: int
+    headers: Headers
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsSilent:
+    """No answer came: name, connection, time."""
+
+    now_s: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsCopy:
+    """A robots.txt that was had: its first 500 KiB, what it says to us, and how to ask whether it changed."""
+
+    body: bytes
+    rules: Rules
+    read_s: float
+    lifetime_s: float
+    etag: str
+    last_modified: str
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsState:
+    """Where an origin stands; ``until_s`` ends a lifetime or a wait, ``failures`` counts those in a row."""
+
+    standing: Standing
+    until_s: float = 0.0
+    why: str = ""
+    failures: int = 0
+    last_good: RobotsCopy | None = None
+
+    def __post_init__(self) -> None:
+        if self.standing is Standing.READ and self.last_good is None:
+            raise ValueError("a robots.txt that was read has a copy")
+
+    @property
+    def rules(self) -> Rules:
+        """What decides while the state is valid: the file's rules, or none where there is no file to obey."""
+        if self.standing is Standing.READ and self.last_good is not None:
+            return self.last_good.rules
+        return Rules()
+
+    @property
+    def crawl_delay_s(self) -> float | None:
+        """The delay that the valid copy asks for."""
+        return self.rules.crawl_delay_s
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """The sitemaps that the valid copy names."""
+        return self.rules.sitemaps
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The page may be asked for; ``rule`` is the line that says so, None where none speaks of it."""
+
+    rule: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Disallowed:
+    """The page may not be asked for, by this line."""
+
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask for robots.txt first; ``since_s`` is when that fell due, None where nothing was known before."""
+
+    since_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing may be asked of this origin yet, robots.txt included."""
+
+    until_s: float
+    why: str
+
+
+RobotsVerdict = Allowed | Disallowed | Ask | Wait
+
+UNKNOWN = RobotsState(Standing.UNKNOWN)
+
+
+# The stored form has the raw file instead of its rules, so that a newer reading, or another agent, sees the same bytes.
+
+
+Kind = TypeVar("Kind")
+
+_UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"))
+
+
+class StoredCopy(TypedDict):
+    """A copy as JSON values; ``body`` has one character per byte (Latin-1), so it stays readable."""
+
+    body: str
+    read_s: float
+    lifetime_s: float
+    etag: str
+    last_modified: str
+
+
+class StoredState(TypedDict):
+    """A state as JSON values."""
+
+    standing: str
+    until_s: float
+    why: str
+    failures: int
+    last_good: StoredCopy | None
+
+
+def explain(state: RobotsState, now_s: float) -> str:
+    """One sentence on where an origin stands.
+
+    >>> explain(RobotsState(Standing.UNAVAILABLE, 7200.0, "status 404"), now_s=0.0)
+    'There is no robots.txt (status 404): everything is allowed for another 2 hours.'
+    """
+    if state.standing is Standing.UNKNOWN:
+        return "robots.txt has not been read yet" + (f" ({state.why})." if state.why else ".")
+    if now_s >= state.until_s:
+        return f"robots.txt is to be asked for before any page: {_past(state)} {_span(now_s - state.until_s)} ago."
+    if state.standing is Standing.WAITING:
+        return _waiting(state, now_s)
+    held = f"for another {_span(state.until_s - now_s)}."
+    if state.standing is Standing.UNAVAILABLE:
+        return f"There is no robots.txt ({state.why}): everything is allowed {held}"
+    return f"robots.txt {_copy(state, now_s)} and holds {held}"
+
+
+def to_json(state: RobotsState) -> StoredState:
+    """The state as values that JSON can write."""
+    return {
+        "standing": state.standing.value,
+        "until_s": state.until_s,
+        "why": state.why,
+        "failures": state.failures,
+        "last_good": None if state.last_good is None else _copy_to_json(state.last_good),
+    }
+
+
+def from_json(stored: Mapping[str, object], user_agent: str) -> RobotsState:
+    """The state that ``to_json`` wrote, with its file read again for this agent."""
+    try:
+        last_good = stored["last_good"]
+        return RobotsState(
+            standing=Standing(_of(stored, "standing", str)),
+            until_s=_seconds(stored, "until_s"),
+            why=_of(stored, "why", str),
+            failures=_of(stored, "failures", int),
+            last_good=None if last_good is None else _copy_from_json(_of(stored, "last_good", dict), user_agent),
+        )
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise StoreCorrupt(f"the stored state of a robots.txt cannot be read ({error}); restore a backup") from error
+
+
+def _copy_to_json(copy: RobotsCopy) -> StoredCopy:
+    return {
+        "body": copy.body.decode("latin-1"),
+        "read_s": copy.read_s,
+        "lifetime_s": copy.lifetime_s,
+        "etag": copy.etag,
+        "last_modified": copy.last_modified,
+    }
+
+
+def _copy_from_json(stored: Mapping[str, object], user_agent: str) -> RobotsCopy:
+    body = _of(stored, "body", str).encode("latin-1")
+    return RobotsCopy(
+        body=body,
+        rules=read(body, user_agent),
+        read_s=_seconds(stored, "read_s"),
+        lifetime_s=_seconds(stored, "lifetime_s"),
+        etag=_of(stored, "etag", str),
+        last_modified=_of(stored, "last_modified", str),
+    )
+
+
+def _of(stored: Mapping[str, object], key: str, kind: type[Kind]) -> Kind:
+    value = stored[key]
+    if not isinstance(value, kind):
+        raise TypeError(f"{key} is not of type {kind.__name__}")
+    return value
+
+
+def _seconds(stored: Mapping[str, object], key: str) -> float:
+    value = stored[key]
+    # JSON writers may drop the fraction of a whole number.
+    return float(value) if isinstance(value, int) else _of(stored, key, float)
+
+
+def _past(state: RobotsState) -> str:
+    if state.standing is Standing.WAITING:
+        return f"the wait after a failure ({state.why}) ended"
+    return "what was known ran out"
+
+
+def _waiting(state: RobotsState, now_s: float) -> str:
+    times = "once" if state.failures == 1 else f"{state.failures} times in a row"
+    kept = f"; the last good copy {_copy(state, now_s)}" if state.last_good else ""
+    return f"No page is asked for during {_span(state.until_s - now_s)}: robots.txt failed {times} ({state.why}){kept}."
+
+
+def _copy(state: RobotsState, now_s: float) -> str:
+    if state.last_good is None:
+        return "was never read"
+    count = len(state.last_good.rules.rules)
+    return f"was read {_span(now_s - state.last_good.read_s)} ago, has {count} rule{'s'[: count != 1]} for us"
+
+
+def _span(seconds: float) -> str:
+    """A length of time in its largest unit, rounded down; under a minute in seconds."""
+    size_s, unit = next(((size, unit) for size, unit in _UNITS if seconds >= size), (1, "second"))
+    count = max(int(seconds // size_s), 0)
+    return f"{count} {unit}{'s'[: count != 1]}"
+
 
 _MINUTE_S = 60.0
 _HOUR_S = 60 * _MINUTE_S
@@ -86,7 +319,7 @@ def observe(
 
 def _observed(state: RobotsState, event: RobotsAnswered | RobotsSilent, user_agent: str) -> RobotsState:
     if isinstance(event, RobotsSilent):
-        return _waiting(state, event.now_s, event.why)
+        return _waiting_state(state, event.now_s, event.why)
     if event.redirects > REDIRECTS_MAX:
         return _unavailable(event, f"more than {REDIRECTS_MAX} redirects")
     if 200 <= event.status <= 299:
@@ -95,7 +328,7 @@ def _observed(state: RobotsState, event: RobotsAnswered | RobotsSilent, user_age
         return _unchanged(state, event)
     if event.status != 429 and 300 <= event.status <= 499:
         return _unavailable(event, f"status {event.status}")
-    return _waiting(state, event.now_s, f"status {event.status}", retry_after_s(event.headers, event.now_s))
+    return _waiting_state(state, event.now_s, f"status {event.status}", retry_after_s(event.headers, event.now_s))
 
 
 def verdict(state: RobotsState, url: str, now_s: float) -> RobotsVerdict:
@@ -139,7 +372,7 @@ def _unchanged(state: RobotsState, event: RobotsAnswered) -> RobotsState:
         return RobotsState(Standing.READ, event.now_s + lifetime_s, last_good=copy)
     why = "status 304 to a request without conditions"
     if state.failures:
-        return _waiting(state, event.now_s, why)
+        return _waiting_state(state, event.now_s, why)
     # Once it may be a mistake of a cache on the way, so it is asked again at once; after that the origin waits.
     return RobotsState(Standing.UNKNOWN, why=why, failures=1)
 
@@ -148,7 +381,7 @@ def _unavailable(event: RobotsAnswered, why: str) -> RobotsState:
     return RobotsState(Standing.UNAVAILABLE, event.now_s + _lifetime_s(event.headers), why)
 
 
-def _waiting(state: RobotsState, now_s: float, why: str, asked_wait_s: float = 0.0) -> RobotsState:
+def _waiting_state(state: RobotsState, now_s: float, why: str, asked_wait_s: float = 0.0) -> RobotsState:
     failures = state.failures + 1
     own_wait_s = min(WAIT_FIRST_S * 2.0 ** min(failures - 1, _DOUBLINGS_MOST), WAIT_MOST_S)
     wait_s = max(own_wait_s, min(asked_wait_s, RETRY_AFTER_MOST_S))

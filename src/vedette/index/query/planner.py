@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from vedette.index.query.asked import Asked, Part
+from vedette.index.query.parser import Asked, Part
 from vedette.index.query.retrieval import TEXT_FIELDS, All, Any, Between, But, Node, OneOf, Phrase, Term
 from vedette.index.query.stop_words import is_stop_word
 

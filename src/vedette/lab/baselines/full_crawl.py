@@ -9,8 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from vedette.discover.polling.places import latest_yields, room_for
-from vedette.discover.polling.sources import Sources
+from vedette.discover.polling.sources import Sources, latest_yields, room_for
 from vedette.policy import Floats, Ints, Picks
 
 __all__ = ["best_first", "clusters", "new_sets", "news", "shares", "worth_at"]

@@ -12,10 +12,10 @@ its freshness says little.
 
 import numpy as np
 
+from vedette.lab.quality.change import slot_gains
 from vedette.lab.quality.corpus import ranges
 from vedette.lab.quality.quality import Side
-from vedette.lab.quality.quality_gains import slot_gains
-from vedette.lab.quality.workload_part import Workload
+from vedette.lab.quality.workload import Workload
 from vedette.lab.worlds.history import History
 from vedette.policy import Ints
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from vedette.discover.polling.look_book import Brought
-from vedette.lab.runs.discovery.cover import greedy
+from vedette.discover.polling.sources import Brought
+from vedette.lab.runs.discovery.arrivals import greedy
 from vedette.lab.worlds.frontpages.arrays import Frontpages
 from vedette.policy import Ints
 

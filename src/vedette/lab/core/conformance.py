@@ -11,10 +11,11 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from vedette.discover.polling.sources import Brought, LookBook, Sources
 from vedette.frontier.unseen import Unseen
-from vedette.lab.core.source_samples import sample_sources
-from vedette.policy import rng_for
+from vedette.policy import Ints, rng_for
 from vedette.refresh.known_pages import Known
 
 __all__ = [
@@ -26,11 +27,42 @@ __all__ = [
     "gives_its_reasons",
     "keeps_what_it_is_handed",
     "repeats_itself",
+    "sample_sources",
     "shapes_of",
     "survives_storage",
 ]
 
 NOW_S = 1_700_000_000.0
+_HOUR_S = 3_600.0
+_MOST_HOURS = 6
+_TARGETS = 40  # few, so that sources show the same ones
+
+
+def sample_sources(rng: np.random.Generator, rows: int) -> Sources:
+    """Sources after some hours of looks that failed, brought something, or brought nothing.
+
+    Half of the batches are to choose from; the others are as after a look at every source, in any order.
+    """
+    book = LookBook(rng.integers(0, 3, rows))
+    known = np.zeros(_TARGETS, bool)
+    for hour in range(int(rng.integers(0, _MOST_HOURS)), 0, -1):
+        some = rng.permutation(rows)[: rng.integers(0, rows + 1)]
+        book.enter(_looks(rng, some, known), NOW_S - hour * _HOUR_S)
+    return book.options() if rng.random() < 0.5 else book.enter(_looks(rng, rng.permutation(rows), known), NOW_S)
+
+
+def _looks(rng: np.random.Generator, place: Ints, known: npt.NDArray[np.bool_]) -> Brought:
+    """What a look at each of these sources brings, up to five targets; ``known`` learns of it."""
+    ok = rng.random(len(place)) < 0.8
+    many = rng.integers(0, 6, len(place)) * ok
+    start = np.concatenate([[0], np.cumsum(many)]).astype(np.int64)
+    first = rng.integers(0, _TARGETS, len(place)) - start[:-1]
+    target = (np.repeat(first, many) + np.arange(start[-1])) % _TARGETS
+    new = ~known[target]
+    known[target] = True
+    return Brought(place, ok, start, target, new)
+
+
 SHAPES = ("worth", "due", "choose")
 STAGES: Mapping[str, str] = {"worth": "order", "due": "refresh", "choose": "discover"}
 ROWS = (0, 1, 2, 30)

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from vedette.engine.decision_record import Decision, read_decision
 from vedette.engine.scheduling.policy_runner import Mind
 from vedette.engine.scheduling.refresh_policies import policy_named
-from vedette.frontier.fronts import ORDERS, OrderName
 from vedette.frontier.impact.estimates import Weighed
+from vedette.frontier.queues import ORDERS, OrderName
 from vedette.frontier.unseen import Unseen
 from vedette.lab.runs.refresh.run import again
 from vedette.policy import rng_for

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Experiment, Span
 from vedette.lab.core.registry import check_policy, experiment_named
-from vedette.lab.worlds.world_names import WorldMissing, remember, worlds_there
+from vedette.lab.worlds.catalog import WorldMissing, remember, worlds_there
 
 __all__ = ["Plan", "Wanted", "plan_of", "read_span"]
 

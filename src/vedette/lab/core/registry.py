@@ -32,8 +32,8 @@ __all__ = [
     "metric_of",
     "near",
     "policies",
-    "policy_packages",
     "policy_named",
+    "policy_packages",
 ]
 
 DEFAULT = "default"

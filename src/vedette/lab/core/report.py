@@ -14,11 +14,9 @@ from vedette.errors import UsageError
 from vedette.lab.core.experiment import Experiment
 from vedette.lab.core.plots import Dot, Plot, Series, draw
 from vedette.lab.core.registry import experiment_named, metric_of
-from vedette.lab.core.rows import Row, read_rows
-from vedette.lab.core.run_folder import MANIFEST, ROWS
-from vedette.lab.core.sheets import NAMES, Sheet, sheets, spoken
+from vedette.lab.core.run_folder import MANIFEST, ROWS, Row, read_rows
 from vedette.lab.core.statistics import Interval
-from vedette.lab.core.summary import Line, Table, tables
+from vedette.lab.core.summary import NAMES, Line, Sheet, Table, sheets, spoken, tables
 
 __all__ = ["Run", "read_run", "write_report"]
 

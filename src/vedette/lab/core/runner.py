@@ -19,7 +19,7 @@ from vedette.errors import UsageError, VedetteError
 from vedette.lab.core.experiment import Cell, Measured
 from vedette.lab.core.registry import experiment_named
 from vedette.lab.core.run_folder import RunFolder
-from vedette.lab.worlds.world_names import places_known, remember
+from vedette.lab.worlds.catalog import places_known, remember
 
 __all__ = ["CellFailed", "Progress", "cores", "run_cells"]
 

@@ -13,8 +13,7 @@ from vedette.lab.core.experiment import Cell, Measured, Metric, Span
 from vedette.lab.core.registry import policy_named
 from vedette.lab.core.spans import span_s
 from vedette.lab.runs.discovery.arrivals import PACES
-from vedette.lab.runs.discovery.cycle_rows import CYCLE_OWN, bound_rows, policy_rows
-from vedette.lab.runs.discovery.cycles import Cycle, cycles_of
+from vedette.lab.runs.discovery.cycles import CYCLE_OWN, Cycle, bound_rows, cycles_of, policy_rows
 from vedette.lab.runs.discovery.rows import MEASURED, OWN, looks_of, names_of_policies, rows_of
 from vedette.lab.worlds.catalog import open_frontpages, open_history
 

@@ -12,8 +12,8 @@ from math import inf
 import numpy as np
 
 from vedette.discover.policies.accrual import Accrual
-from vedette.discover.polling.look_book import Brought, LookBook
 from vedette.discover.polling.poll_value import index
+from vedette.discover.polling.sources import Brought, LookBook
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Measured, Metric
 from vedette.lab.core.registry import DEFAULT, policy_named

@@ -1,6 +1,6 @@
 """Can new pages be found by fetching few old ones? What one would find who knew where to look.
 
-For each site (a host) and each step from one snapshot to the next, GREEDY covers what is new (``vedette.lab.runs.discovery.cover``);
+For each site (a host) and each step from one snapshot to the next, GREEDY covers what is new (``vedette.lab.runs.discovery.arrivals``);
 links that leave the host are left out. A site and a step at which something new could be found make a *case*. The rows
 are:
 
@@ -25,8 +25,17 @@ import numpy.typing as npt
 
 from vedette.lab.core.experiment import Cell, Experiment, Measured, Metric, Span
 from vedette.lab.core.spans import span_s
-from vedette.lab.runs.discovery.arrivals import PACES, Backlinks, Reach, hosts_of, reaches, steps_of
-from vedette.lab.runs.discovery.cover import Cover, greedy, overlaps
+from vedette.lab.runs.discovery.arrivals import (
+    PACES,
+    Backlinks,
+    Cover,
+    Reach,
+    greedy,
+    hosts_of,
+    overlaps,
+    reaches,
+    steps_of,
+)
 from vedette.lab.worlds.catalog import open_frontpages, open_history
 from vedette.lab.worlds.frontpages import Frontpages
 from vedette.lab.worlds.history import History

@@ -30,8 +30,7 @@ from vedette.lab.core.spans import span_s
 from vedette.lab.quality.corpus import corpus_of, ranges
 from vedette.lab.quality.query_files import Queries, occurring, read_query_file
 from vedette.lab.quality.scoring import text_scoring
-from vedette.lab.quality.workload import drawn_queries
-from vedette.lab.quality.workload_part import result_lists, slot_scores, workload_of
+from vedette.lab.quality.workload import drawn_queries, result_lists, slot_scores, workload_of
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import PAGE, History, Texts
 from vedette.policy import Floats, Ints, rng_for

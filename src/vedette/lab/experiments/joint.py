@@ -20,7 +20,7 @@ from vedette.lab.runs.joint.rows import OWN, SPLITS, rows_of
 from vedette.lab.runs.joint.run import JointGame
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History
-from vedette.lab.worlds.window import window_of
+from vedette.lab.worlds.history_views import window_of
 
 __all__ = ["EXPERIMENT", "Joint"]
 

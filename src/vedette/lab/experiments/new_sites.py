@@ -2,7 +2,7 @@
 
 A site is new at a snapshot where its first page is; in a git history of one host, folders stand for sites. Old pages
 lead to it as they lead to new pages: by a link, or over new pages. GREEDY covers all new sites of a step
-(``vedette.lab.runs.discovery.cover``); sites that no old page leads to are orphans.
+(``vedette.lab.runs.discovery.arrivals``); sites that no old page leads to are orphans.
 
 The rows are:
 
@@ -22,8 +22,7 @@ import numpy as np
 
 from vedette.lab.core.experiment import Cell, Experiment, Measured, Metric
 from vedette.lab.core.spans import span_s
-from vedette.lab.runs.discovery.arrivals import PACES, Arrivals, Backlinks, Step, reaches, steps_of
-from vedette.lab.runs.discovery.cover import Cover, greedy
+from vedette.lab.runs.discovery.arrivals import PACES, Arrivals, Backlinks, Cover, Step, greedy, reaches, steps_of
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats, Ints

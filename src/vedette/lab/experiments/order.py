@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 
 from vedette.lab.core.experiment import Cell, Measured, Metric
 from vedette.lab.core.registry import DEFAULT, policies
-from vedette.lab.runs.order.order_rows import OWN, rows_of
-from vedette.lab.runs.order.run import BOUND
+from vedette.lab.runs.order.run import BOUND, OWN, rows_of
 
 __all__ = ["EXPERIMENT"]
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 from vedette.lab.core.experiment import Cell, Measured, Metric
 from vedette.lab.core.registry import DEFAULT
-from vedette.lab.runs.order.order_rows import DATASETS, accrued, fetched_of
-from vedette.lab.runs.order.run import OURS, Case
+from vedette.lab.runs.order.run import DATASETS, OURS, Case, accrued, fetched_of
 from vedette.lab.runs.order.sketches import SHARES, buckets_of, halves_of, kept_of, queries_from
 
 __all__ = ["EXPERIMENT"]

@@ -20,10 +20,10 @@ from vedette.lab.bounds.known_rates import bound_known
 from vedette.lab.core.experiment import Cell, Measured, Metric
 from vedette.lab.core.registry import policy_named
 from vedette.lab.core.spans import span_s
-from vedette.lab.quality.quality_over_time import QualityOverTime
+from vedette.lab.quality.quality import QualityOverTime
 from vedette.lab.quality.workload import Asking, asking_of
-from vedette.lab.runs.refresh.measures import measures_for
-from vedette.lab.runs.refresh.refresh_baselines import AtRandom
+from vedette.lab.runs.refresh.agents import AtRandom
+from vedette.lab.runs.refresh.gains import measures_for
 from vedette.lab.runs.refresh.run import DAY_S, HOUR_S, Game, Outcome, Plan, refresh
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History

@@ -37,12 +37,23 @@ from vedette.lab.core.experiment import Cell, Experiment, Measured, Metric, Span
 from vedette.lab.core.registry import policy_named
 from vedette.lab.core.spans import span_s
 from vedette.lab.experiments.importance import spearman
-from vedette.lab.quality.shingle_shares import ShingleShares
-from vedette.lab.quality.workload import asking_of
-from vedette.lab.quality.workload_part import Workload
+from vedette.lab.quality.corpus import ShingleShares
+from vedette.lab.quality.workload import Workload, asking_of
 from vedette.lab.runs.refresh.transport_schedule import laid_out, shares_of
-from vedette.lab.runs.refresh.weekly import WEEK_S, Fits, Weekly, busiest_s, by_links, fits_of, weekly_web
-from vedette.lab.runs.refresh.weekly_run import AsPlanned, ByPriority, Chooser, Learning, mean_quality
+from vedette.lab.runs.refresh.weekly import (
+    WEEK_S,
+    AsPlanned,
+    ByPriority,
+    Chooser,
+    Fits,
+    Learning,
+    Weekly,
+    busiest_s,
+    by_links,
+    fits_of,
+    mean_quality,
+    weekly_web,
+)
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import Bools
 from vedette.policy import Floats, Ints

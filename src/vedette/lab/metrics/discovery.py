@@ -9,11 +9,99 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from vedette.lab.core.rows import Row
+from vedette.lab.core.run_folder import Row
 from vedette.lab.core.statistics import Interval, interval
+from vedette.policy import Floats, Ints
 
-__all__ = ["Headline", "headlines"]
+__all__ = [
+    "Headline",
+    "coverage",
+    "headlines",
+    "hours_to_discovery",
+    "htd_p90",
+    "htd_p90_found",
+    "overhead",
+    "overhead_mean",
+    "regret",
+]
+
+# *New* targets are those that could first be seen in the time that is measured; each has the time at which it appeared,
+# the time at which nobody could see it any more, and the time at which it was found (NaN where it never was).
+# Reference: Pandey08, section 3.2.1; Thompson23, sections 2.1 and 3.3.
+
+
+_HOUR_S = 3_600.0
+
+
+def coverage(found_s: Floats) -> float:
+    """The share of new targets that were found; NaN where there were none.
+
+    >>> coverage(np.array([10.0, np.nan, 30.0, 40.0]))
+    0.75
+    """
+    return float(np.mean(~np.isnan(found_s))) if len(found_s) else float("nan")
+
+
+def overhead(looks: npt.ArrayLike, finds: npt.ArrayLike) -> float:
+    """All looks by all finds, over whatever sites and times they are given for; infinity where nothing was found.
+
+    One of two forms, since the figures of Pandey08 do not agree with each other: see ``overhead_mean``.
+
+    >>> overhead([1, 4, 5], [10, 0, 10])
+    0.5
+    """
+    return _ratio(float(np.sum(looks)), float(np.sum(finds)))
+
+
+def overhead_mean(looks: Ints, finds: Ints) -> float:
+    """The mean of looks by finds, over sites and times with finds: a quiet hour counts as much as a busy one.
+
+    >>> overhead_mean(np.array([1, 4, 5]), np.array([10, 0, 10]))
+    0.3
+    """
+    some = finds > 0
+    return float(np.mean(looks[some] / finds[some])) if np.any(some) else float("inf")
+
+
+def hours_to_discovery(appeared_s: Floats, gone_s: Floats, found_s: Floats) -> Floats:
+    """Hours from when each target appeared to when it was found; one never found counts with its whole visible life."""
+    hours: Floats = (np.where(np.isnan(found_s), gone_s, found_s) - appeared_s) / _HOUR_S
+    return hours
+
+
+def htd_p90(appeared_s: Floats, gone_s: Floats, found_s: Floats) -> float:
+    """The 90th percentile of hours to discovery, of all new targets, interpolated between neighbours.
+
+    Counting only what was found, as printed (``htd_p90_found``), praises whoever misses all but the easy ones.
+    """
+    return _p90(hours_to_discovery(appeared_s, gone_s, found_s))
+
+
+def htd_p90_found(appeared_s: Floats, found_s: Floats) -> float:
+    """The same over the targets that were found, as in Thompson23."""
+    found = ~np.isnan(found_s)
+    return _p90((found_s[found] - appeared_s[found]) / _HOUR_S)
+
+
+def regret(found: float, found_by_bound: float) -> float:
+    """The share of the bound's finds that is missing; negative where a myopic bound was outdone.
+
+    >>> regret(94, 100)
+    0.06
+    """
+    return _ratio(found_by_bound - found, found_by_bound)
+
+
+def _ratio(part: float, whole: float) -> float:
+    if whole:
+        return part / whole
+    return float("nan") if not part else float(np.copysign(np.inf, part))
+
+
+def _p90(hours: Floats) -> float:
+    return float(np.percentile(hours, 90)) if len(hours) else float("nan")
 
 
 class Headline(NamedTuple):

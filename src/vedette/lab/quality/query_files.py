@@ -19,7 +19,7 @@ import numpy as np
 
 from vedette.errors import UsageError
 from vedette.lab.quality.corpus import Corpus, ranges
-from vedette.lab.visitors.interests import zipf
+from vedette.lab.visitors.queries import zipf
 from vedette.learn.query_logs import Noted, read_queries
 from vedette.policy import Floats, Ints, rng_for
 from vedette.text import Numbers, numbers_of, spaced, words_of

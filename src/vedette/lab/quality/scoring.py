@@ -1,7 +1,7 @@
 """How well a version answers a query: the two scoring functions of Pandey08 (4.7.1), and that of its first example.
 
 A version that lacks a word of the query has score 0 and is not in the list (4.2.1); whoever finds the matches sees to
-that (``vedette.lab.quality.workload_part``). What is scored here has all words, and its score is above 0.
+that (``vedette.lab.quality.workload``). What is scored here has all words, and its score is above 0.
 
 The score of a page depends on its own content and on numbers that stay fixed, as the thesis asks: how rare words are
 (idf) and how many links lead to a page are read off the web as it was at one moment, which the caller chooses, usually

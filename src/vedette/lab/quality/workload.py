@@ -10,20 +10,172 @@ what it says at the begin, or at its birth. So scores and queries are fixed for 
 """
 
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from vedette.lab.quality.corpus import corpus_of, ranges
+from vedette.lab.quality.corpus import Corpus, corpus_of, ranges
 from vedette.lab.quality.query_files import Queries, occurring, queries_of, read_query_file
-from vedette.lab.quality.scoring import text_scoring
-from vedette.lab.quality.workload_part import Workload, workload_of
+from vedette.lab.quality.scoring import Found, Scoring, text_scoring
 from vedette.lab.worlds.history import History
-from vedette.policy import Ints, rng_for
-from vedette.text import words_of
+from vedette.policy import Floats, Ints, rng_for
+from vedette.text import Numbers, words_of
 
-__all__ = ["DRAWN", "FILE", "Asking", "asking_of", "drawn_queries", "first_known"]
+__all__ = [
+    "DRAWN",
+    "FILE",
+    "Asking",
+    "Lists",
+    "Ties",
+    "Workload",
+    "asking_of",
+    "drawn_queries",
+    "first_known",
+    "result_lists",
+    "slot_scores",
+    "workload_of",
+]
+
+# A *slot* is a query and a page that has, at some time, a version with all words of the query. The slots of a query lie
+# together, in the order of pages. What a repository or the web itself answers at a moment is then one score per slot, 0
+# where the page's present version does not match, and lists of results follow by sorting slots.
+
+
+class Ties(Enum):
+    """Which of two pages with the same score stands first. Pages are numbered by birth."""
+
+    OLDER_FIRST = "older"
+    YOUNGER_FIRST = "younger"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The slots of query ``q`` are ``slot_start[q]`` to ``slot_start[q + 1]``; ``slot_page`` is the page of each.
+
+    Version ``v`` fills the slots ``match_slot[match_start[v]:match_start[v + 1]]`` with the scores ``match_score``.
+    """
+
+    frequency: Floats
+    slot_start: Ints
+    slot_page: Ints
+    slot_query: Ints
+    match_start: Ints
+    match_slot: Ints
+    match_score: Floats
+
+    @property
+    def queries(self) -> int:
+        """How many there are."""
+        return len(self.frequency)
+
+
+class Lists(NamedTuple):
+    """Lists of results, one after the other: ``row`` says which of the queries asked for, ``rank`` begins at 1."""
+
+    slot: Ints
+    row: Ints
+    rank: Ints
+
+
+def workload_of(corpus: Corpus, queries: Queries, scoring: Scoring) -> Workload:
+    """Find and score whatever answers the queries, in all versions of the corpus."""
+    versions, scores, sizes = [np.zeros(0, np.int64)], [np.zeros(0)], []
+    for found in _found(corpus, queries):
+        versions.append(found.versions)
+        scores.append(scoring.scores(found))
+        sizes.append(len(found.versions))
+    version = np.concatenate(versions)
+    query, page = np.repeat(np.arange(len(queries)), sizes), corpus.page_of[version]
+    # Matches come by query and version, so by query and page: each new pair of these is a slot.
+    opens = np.append(True, (query[1:] != query[:-1]) | (page[1:] != page[:-1]))[: len(query)]
+    order = np.argsort(version, kind="stable")
+    return Workload(
+        frequency=queries.frequency,
+        slot_start=np.searchsorted(query[opens], np.arange(len(queries) + 1)),
+        slot_page=page[opens],
+        slot_query=query[opens],
+        match_start=np.searchsorted(version[order], np.arange(len(corpus.row_of) + 1)),
+        match_slot=(np.cumsum(opens) - 1)[order],
+        match_score=np.concatenate(scores)[order],
+    )
+
+
+def slot_scores(workload: Workload, versions: Ints) -> Floats:
+    """The score in each slot when pages have these versions; below 0 stands for a page without one."""
+    held = versions[versions >= 0]
+    matches = ranges(workload.match_start[held], workload.match_start[held + 1])
+    scores = np.zeros(len(workload.slot_page))
+    scores[workload.match_slot[matches]] = workload.match_score[matches]
+    return scores
+
+
+def result_lists(workload: Workload, scores: Floats, queries: Ints, ties: Ties = Ties.OLDER_FIRST) -> Lists:
+    """What each of the queries lists, best first, by the scores in slots; what has score 0 is not listed."""
+    starts, ends = workload.slot_start[queries], workload.slot_start[queries + 1]
+    slots = ranges(starts, ends)
+    rows = np.repeat(np.arange(len(queries)), ends - starts)
+    listed = np.flatnonzero(scores[slots] > 0)
+    if ties is Ties.YOUNGER_FIRST:
+        listed = listed[::-1]
+    slots, rows = slots[listed], rows[listed]
+    # The sort is stable, and slots come in the order of pages: that is the rule for ties.
+    order = np.lexsort((-scores[slots], rows))
+    rows = rows[order]
+    return Lists(slots[order], rows, np.arange(1, len(rows) + 1) - np.searchsorted(rows, rows))
+
+
+class _Postings(NamedTuple):
+    """Which rows have a word, ascending, and how often."""
+
+    rows: Ints
+    times: Ints
+
+
+def _found(corpus: Corpus, queries: Queries) -> Iterator[Found]:
+    """What each query finds, versions ascending."""
+    postings = _postings(corpus, np.unique(queries.term))
+    order = np.argsort(corpus.row_of, kind="stable")
+    first = np.searchsorted(corpus.row_of[order], np.arange(corpus.rows + 1))
+    for query in range(len(queries)):
+        terms = queries.terms_of(query)
+        rows, times = _together([postings[term] for term in terms.tolist()])
+        versions = order[ranges(first[rows], first[rows + 1])]
+        at = np.repeat(np.arange(len(rows)), first[rows + 1] - first[rows])
+        ascending = np.argsort(versions)
+        versions, at = versions[ascending], at[ascending]
+        yield Found(terms, versions, corpus.page_of[versions], times[:, at], corpus.length[rows[at]])
+
+
+def _postings(corpus: Corpus, terms: Numbers) -> dict[int, _Postings]:
+    """The postings of each word that is asked for."""
+    if not len(terms):
+        return {}
+    at = np.minimum(np.searchsorted(terms, corpus.term), len(terms) - 1)
+    wanted = np.flatnonzero(terms[at] == corpus.term)
+    order = wanted[np.argsort(at[wanted], kind="stable")]
+    rows = np.searchsorted(corpus.start, order, side="right") - 1
+    edges = np.searchsorted(at[order], np.arange(len(terms) + 1)).tolist()
+    times = corpus.count[order].astype(np.int64)
+    return {
+        term: _Postings(rows[begin:end], times[begin:end])
+        for term, begin, end in zip(terms.tolist(), edges[:-1], edges[1:], strict=True)
+    }
+
+
+def _together(lists: list[_Postings]) -> tuple[Ints, Ints]:
+    """The rows that all postings have, and how often each has each word; no words have no rows."""
+    if not lists:
+        return np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
+    shared = min(lists, key=lambda one: len(one.rows)).rows
+    for one in lists:
+        at = np.minimum(np.searchsorted(one.rows, shared), max(len(one.rows) - 1, 0))
+        shared = shared[one.rows[at] == shared] if len(one.rows) else one.rows
+    return shared, np.stack([one.times[np.searchsorted(one.rows, shared)] for one in lists])
+
 
 NAME = "trec-million-query.txt"
 FILE, DRAWN = 0, 1

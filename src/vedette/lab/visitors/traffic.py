@@ -22,7 +22,7 @@ from typing import Self
 
 from vedette.adapters.clock import Clock, read_clock
 from vedette.lab.visitors.browser import Browser, pages_of
-from vedette.lab.visitors.deeds import NOTHING, Ask, Deed, Look, Visit
+from vedette.lab.visitors.habits import NOTHING, Ask, Deed, Look, Visit
 from vedette.lab.visitors.public import SEARCHES_A_VISIT, Arrival, Public
 
 __all__ = ["FASTEST_PER_S", "Tally", "VisitorsHandle", "run", "start_visitors"]

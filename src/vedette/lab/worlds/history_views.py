@@ -12,10 +12,64 @@ from vedette.lab.quality.corpus import ranges
 from vedette.lab.worlds.history import Bools, History, Texts
 from vedette.policy import Ints
 
-__all__ = ["has_waves", "without_waves"]
+__all__ = ["has_waves", "window_of", "without_waves"]
 
 
 class _Some(Texts):
+    """The texts of some versions of a history."""
+
+    def __init__(self, texts: Texts, kept: list[int]) -> None:
+        self._texts, self._kept = texts, kept
+
+    def text(self, version: int) -> str:
+        """What a version says."""
+        return self._texts.text(self._kept[version])
+
+
+def window_of(history: History, begin_s: float, end_s: float) -> History:
+    """A history of the span only: its pages with the versions that they have in it.
+
+    Pages that died before are kept, with their last version, where what lives links to them: a link to them is one
+    that leads nowhere. What is born after the end is nobody's business.
+    """
+    ends_s = history.version_end_s
+    lives = (ends_s > begin_s) & (history.version_at_s < end_s)
+    linked = np.zeros(history.pages, np.bool_)
+    now = np.flatnonzero(lives)
+    linked[history.link_to[ranges(history.link_start[now], history.link_start[now + 1])]] = True
+    last = np.searchsorted(history.version_page, np.arange(history.pages), side="right") - 1
+    dead = np.flatnonzero(linked & (history.died_s <= begin_s))
+    lives[last[dead]] = True
+    versions = np.flatnonzero(lives)
+    pages = np.unique(history.version_page[versions])
+    place = np.full(history.pages, -1)
+    place[pages] = np.arange(len(pages))
+    sizes = history.link_start[versions + 1] - history.link_start[versions]
+    to = place[history.link_to[ranges(history.link_start[versions], history.link_start[versions + 1])]]
+    kept = np.bincount(np.repeat(np.arange(len(versions)), sizes)[to >= 0], minlength=len(versions))
+    moved_to = history.moved_to[pages]
+    return replace(
+        history,
+        begin_s=begin_s,
+        end_s=end_s,
+        urls=[history.urls[page] for page in pages.tolist()],
+        site=history.site[pages],
+        kind=history.kind[pages],
+        born_s=history.born_s[pages],
+        died_s=history.died_s[pages],
+        moved_to=np.where(moved_to >= 0, place[moved_to], -1),
+        version_page=place[history.version_page[versions]],
+        version_at_s=history.version_at_s[versions],
+        digest=history.digest[versions],
+        words=history.words[versions],
+        wave=history.wave[versions],
+        link_start=np.concatenate([[0], np.cumsum(kept)]).astype(np.int64),
+        link_to=to[to >= 0],
+        texts=_Some(history.texts, versions.tolist()),
+    )
+
+
+class _WindowTexts(Texts):
     """The texts of those versions that are left."""
 
     def __init__(self, texts: Texts, versions: Ints) -> None:
@@ -45,7 +99,7 @@ def without_waves(history: History) -> History:
         wave=history.wave[left],
         link_start=np.append(0, np.cumsum(ends - starts)),
         link_to=history.link_to[ranges(starts, ends)],
-        texts=_Some(history.texts, left),
+        texts=_WindowTexts(history.texts, left),
     )
 
 

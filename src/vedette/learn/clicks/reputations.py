@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.attention import visibility
-from vedette.learn.clicks.examination import Clicks, fit_position
+from vedette.learn.clicks.examination import Clicks, examined_by_lots, fit_position
 from vedette.learn.clicks.impressions import Impressions
-from vedette.learn.clicks.lots import examined_by_lots
 from vedette.learn.clicks.page_quality import PAGE_WEIGHT, Seen, believed, counted, faded
 from vedette.policy import Floats, Ints
 

@@ -12,12 +12,11 @@ from typing import NamedTuple
 import xxhash
 
 from vedette.parse.html.attributes import attributes_of
-from vedette.parse.html.main_text import content_marks
+from vedette.parse.html.main_text import HIDDEN, content_marks
 from vedette.parse.html.page import block_texts
 from vedette.parse.html.tag_handlers import finished
 from vedette.parse.html.tokenizer import Token, parts_of, tokens
 from vedette.parse.html.walker import BREAK, Scan
-from vedette.parse.html.zones import HIDDEN
 
 __all__ = ["Block", "blocks_of"]
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from vedette.parse.html.attributes import folded_lines, plain_text
-from vedette.parse.html.main_text import content
+from vedette.parse.html.main_text import HIDDEN, content
 from vedette.parse.html.tag_handlers import scanned
 from vedette.parse.html.walker import BREAK, Link, Scan
-from vedette.parse.html.zones import HIDDEN
 
 __all__ = ["Link", "Page", "read_page"]
 

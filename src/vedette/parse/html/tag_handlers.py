@@ -2,26 +2,238 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
-from vedette.parse.html.anchors import end_link, link_tag, open_link, picture, picture_link
-from vedette.parse.html.attributes import attributes_of
-from vedette.parse.html.containers import (
-    close_container,
-    close_inline,
-    close_landmark,
-    leave,
-    open_article,
-    open_container,
-    open_header,
-    open_inline,
-    open_main,
-    open_paragraph,
-)
+from vedette.parse.html.attributes import attributes_of, folded
+from vedette.parse.html.main_text import APART, BY_NAME, CORE, HIDDEN, SUSPECT, zone_of
 from vedette.parse.html.tokenizer import Raw, Token, parts_of, raw_of, tags_within, tokens
-from vedette.parse.html.walker import BREAK, HEADING, LINKED, PREFORMATTED, ROW, Action, Scan, end_line
-from vedette.parse.html.zones import APART, HIDDEN, SUSPECT
+from vedette.parse.html.walker import BREAK, HEADING, LINKED, PREFORMATTED, ROW, Action, Link, Scan, Zone, end_line
 
-__all__ = ["scanned"]
+__all__ = [
+    "close_container",
+    "close_inline",
+    "close_landmark",
+    "end_link",
+    "leave",
+    "link_tag",
+    "open_article",
+    "open_container",
+    "open_header",
+    "open_inline",
+    "open_link",
+    "open_main",
+    "open_paragraph",
+    "picture",
+    "picture_link",
+    "scanned",
+]
+
+MOST_LINKS = 10_000
+LONGEST_HREF = 8_192
+LONGEST_ANCHOR = 200
+# Links as most are written: double quotes, no relation, nothing to decode; and their words, where they have no markup.
+_QUICK = re.compile(
+    r"""a(?:\ (?!href=|rel=)[a-z-]++="[^"]*+")*+\ href="([^"&\0]*+)"(?:\ (?!rel=)[a-z-]++="[^"]*+")*+"""
+    r"""(?:>([^<&\0]*+)</a)?+"""
+).fullmatch
+LONGEST_QUICK = 500
+# Twice as fast as to call the class, which hands its arguments on one by one.
+_made = partial(tuple.__new__, Link)
+_UNVOUCHED = frozenset({"nofollow", "ugc", "sponsored"})
+
+
+def link_tag(scan: Scan, tag: str) -> None:
+    """A link begins, its words and its end included where they are one token."""
+    quick = _QUICK(tag) if len(tag) < LONGEST_QUICK and tag.isascii() else None
+    if quick is None:
+        _link_tag(scan, tag)
+        return
+    if scan.opened:
+        end_link(scan)
+    href, words = quick.groups()
+    if words is None:
+        scan.opened = href, False
+        scan.link_at = len(scan.pieces)
+        return
+    text = " ".join(words.split())
+    if len(text) > LONGEST_ANCHOR:
+        text = text[:LONGEST_ANCHOR].rstrip()
+    if text or (words and scan.pieces[-1] is not BREAK):
+        scan.pieces.append(words)
+    _keep(scan, text, (href, False))
+
+
+def _link_tag(scan: Scan, tag: str) -> None:
+    whole = raw_of(tag)
+    if whole is None:
+        open_link(scan, "a", tag[1:])
+        return
+    open_link(scan, "a", whole.attributes)
+    if whole.body and (scan.pieces[-1] is not BREAK or not whole.body.isspace()):
+        scan.pieces.append(whole.body)
+    end_link(scan)
+
+
+def open_link(scan: Scan, _name: str, attributes: str) -> None:
+    """A link begins, and so ends the one before it, if that was left open."""
+    if scan.opened:
+        end_link(scan)
+    if attributes:
+        scan.opened = _target(attributes)
+        scan.link_at = len(scan.pieces)
+
+
+def _target(attributes: str) -> tuple[str, bool] | None:
+    """Where a link leads and whether it is not vouched for; an address of kilobytes is nobody's."""
+    found = attributes_of(attributes)
+    href = found.get("href")
+    if href is None or len(href) > LONGEST_HREF:
+        return None
+    return href, not _UNVOUCHED.isdisjoint(found.get("rel", "").lower().split())
+
+
+def end_link(scan: Scan, _name: str = "", _attributes: str = "") -> None:
+    """Keep a link with its words, or with those for its picture."""
+    target = scan.opened
+    if target is not None:
+        scan.opened = None
+        _keep(scan, scan.text_since(scan.link_at, LONGEST_ANCHOR), target)
+
+
+def _keep(scan: Scan, text: str, target: tuple[str, bool]) -> None:
+    href, nofollow = target
+    scan.block += len(text) << LINKED
+    if scan.alt:
+        text, scan.alt = text or scan.alt, ""
+    links = scan.links
+    if href in links or len(links) >= MOST_LINKS:
+        _keep_again(scan, href, text, nofollow=nofollow)
+    else:
+        links[href] = _made((href, text, nofollow))
+
+
+def _keep_again(scan: Scan, href: str, text: str, *, nofollow: bool) -> None:
+    """Each address once, with the first words that anybody has for it; vouched for once is vouched for."""
+    known = scan.links.get(href)
+    if known and ((text and not known.text) or (known.nofollow and not nofollow)):
+        scan.links[href] = Link(href, known.text or text, known.nofollow and nofollow)
+
+
+def picture_link(scan: Scan, _name: str, attributes: str) -> None:
+    """A part of a picture that is a link."""
+    open_link(scan, "", attributes)
+    scan.alt = _alternative(attributes)
+    end_link(scan)
+
+
+def picture(scan: Scan, _name: str, attributes: str) -> None:
+    """What a picture shows is what a link without words is called."""
+    if scan.opened and not scan.alt:
+        scan.alt = _alternative(attributes)
+
+
+def _alternative(attributes: str) -> str:
+    return folded(attributes_of(attributes).get("alt", "")[: 4 * LONGEST_ANCHOR])[:LONGEST_ANCHOR].rstrip()
+
+
+# An element counts while it is open, by the number of its own name that are open inside it. Pages leave elements open,
+# so the end of a landmark ends everything in it, and content that cannot stand in a navigation ends that.
+
+
+def open_container(scan: Scan, name: str, attributes: str) -> None:
+    """A container begins: it ends a paragraph, and may put all that stands in it into another zone."""
+    if scan.zones and scan.zones[-1].name == "p":
+        close_container(scan, "/p", "")
+    if scan.pieces[-1] is not BREAK:
+        scan.end_block()
+    marks = BY_NAME.get(name, 0)
+    _enter(scan, name, marks | zone_of(attributes) if attributes else marks)
+
+
+def _enter(scan: Scan, name: str, marks: int) -> None:
+    if marks & ~scan.zone:
+        if name in {"p", "span"}:
+            scan.alarm()
+        scan.zones.append(Zone(name, scan))
+        scan.zone |= marks
+    elif scan.zones and scan.zones[-1].name == name:
+        scan.zones[-1].depth += 1
+
+
+def close_container(scan: Scan, name: str, _attributes: str) -> None:
+    """The end of a container is the end of its marks, if it was the outermost of its name."""
+    end_line(scan)
+    if scan.zones and scan.zones[-1].name == name[1:]:
+        scan.zones[-1].depth -= 1
+        if not scan.zones[-1].depth:
+            scan.zone = scan.zones.pop().before
+
+
+def close_landmark(scan: Scan, name: str, attributes: str) -> None:
+    """The end of a ``<nav>`` ends what was left open inside it, too."""
+    if any(zone.name == name[1:] for zone in scan.zones):
+        while scan.zones[-1].name != name[1:]:
+            end_line(scan)
+            scan.zone = scan.zones.pop().before
+    close_container(scan, name, attributes)
+
+
+def open_header(scan: Scan, name: str, attributes: str) -> None:
+    """The header of an article is part of it; that of a page is not."""
+    if scan.zone & CORE and not scan.zone & (APART | SUSPECT):
+        end_line(scan)
+        if scan.zones[-1].name == name:
+            scan.zones[-1].depth += 1
+    else:
+        open_container(scan, name, attributes)
+
+
+def open_main(scan: Scan, name: str, attributes: str) -> None:
+    """Content begins, so that whatever was left open before is over."""
+    end_line(scan)
+    while scan.zone & (APART | SUSPECT) and not scan.zone & HIDDEN:
+        scan.zone = scan.zones.pop().before
+    open_container(scan, name, attributes)
+
+
+def open_article(scan: Scan, name: str, attributes: str) -> None:
+    """An article does not stand in a navigation: that was left open."""
+    leave(scan, ("nav", "header", "footer"))
+    open_container(scan, name, attributes)
+
+
+def open_paragraph(scan: Scan, name: str, attributes: str) -> None:
+    """Most paragraphs have no marks, and are nothing but lines."""
+    if scan.calm and not zone_of(attributes):
+        scan.learn(name + attributes, end_line)
+        end_line(scan)
+    else:
+        open_container(scan, name, attributes)
+
+
+def open_inline(scan: Scan, name: str, attributes: str) -> None:
+    """A span is nothing, unless it hides something."""
+    hides = zone_of(attributes) & HIDDEN if attributes else 0
+    if scan.calm and not hides:
+        scan.learn(name + attributes, None)
+        return
+    if hides & ~scan.zone:
+        end_line(scan)
+    _enter(scan, name, hides)
+
+
+def close_inline(scan: Scan, name: str, attributes: str) -> None:
+    """A span ends; it matters if something hidden does."""
+    if scan.zones and scan.zones[-1].name == name[1:]:
+        close_container(scan, name, attributes)
+
+
+def leave(scan: Scan, names: tuple[str, ...]) -> None:
+    """Something began that cannot stand in these: they were left open."""
+    while scan.zones and scan.zones[-1].name in names:
+        end_line(scan)
+        scan.zone = scan.zones.pop().before
+
 
 MOST_HEADINGS = 200
 LONGEST_HEADING = 500

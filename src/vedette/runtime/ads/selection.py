@@ -23,17 +23,15 @@ from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.config import Serve
 from vedette.errors import StoreError
 from vedette.policy import rng_for
-from vedette.runtime.ads.learning import SlotLearner
-from vedette.runtime.ads.traffic_plan import past_traffic
+from vedette.runtime.ads.learning import SlotLearner, past_traffic
 from vedette.serve.ads.catalog import Found, Running, Stall
 from vedette.serve.ads.click_validity import ClickRules, Objection
 from vedette.serve.ads.matching import Way
 from vedette.serve.ads.pacing import rests
 from vedette.serve.ads.placement import Placement, place
-from vedette.serve.ads.policies.bayes_greedy import Memory
-from vedette.serve.ads.policies.paced import Paced
+from vedette.serve.ads.policies.bayes_greedy import Memory, Paced
 from vedette.web.commands.ads_text import landing_refusal
-from vedette.web.public.sponsor_ports import Landing, ShownAd
+from vedette.web.public.ads import Landing, ShownAd
 from vedette.web.public.visits import Visit, mark_of
 
 __all__ = ["RULES", "FolderSponsor", "Terms", "terms_of"]

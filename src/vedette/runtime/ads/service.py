@@ -19,7 +19,7 @@ from vedette.adapters.net.ipc import Gone
 from vedette.errors import StoreError, UsageError
 from vedette.fetch.address_guard import is_public
 from vedette.model import Failure, origin_of
-from vedette.runtime.ads.traffic_plan import HOUR_S, share_by_now
+from vedette.runtime.ads.learning import HOUR_S, share_by_now
 from vedette.runtime.commands.rpc import Call
 from vedette.runtime.processes.supervisor import ask_keeper
 from vedette.serve.ads.ledger import Balance

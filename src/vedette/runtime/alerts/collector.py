@@ -8,8 +8,7 @@ the keeper drops what it was read from.
 import sys
 from pathlib import Path
 
-from vedette.adapters.alerts.alert_store import Fresh, WatchBook
-from vedette.adapters.alerts.watch_file import WATCH_FILE
+from vedette.adapters.alerts.alert_store import WATCH_FILE, Fresh, WatchBook
 from vedette.adapters.crawl_store.change_feed import Known
 from vedette.errors import StoreCorrupt
 from vedette.model import fingerprint

@@ -19,7 +19,7 @@ from vedette.adapters.index_store.generations import Generations
 from vedette.engine.search.hidden import Concealed
 from vedette.engine.search.search import Searcher, snippet_for
 from vedette.errors import StoreError
-from vedette.index.fields_part import PUBLIC, places_of
+from vedette.index.fields import PUBLIC, places_of
 from vedette.index.query.retrieval import Any, Between
 from vedette.index.stored_text import Stored
 from vedette.model import Site

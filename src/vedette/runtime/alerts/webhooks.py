@@ -1,27 +1,72 @@
 """Messages to webhooks, made and sent: by the herald, and by whoever tests a watch."""
 
+import hmac
+import json
 import secrets
 import time
+from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import NamedTuple
 
-from vedette.adapters.alerts.alert_store import Delivery, WatchBook
+from vedette.adapters.alerts.alert_store import Delivery, Item, WatchBook
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.new_page_store import WatchRow
 from vedette.adapters.crawl_store.store import StateBook
-from vedette.adapters.net.http_handles import Way
+from vedette.adapters.net.http import Way
 from vedette.adapters.net.webhook import Posted, Poster
 from vedette.config import Config
 from vedette.fetch.address_guard import is_public
 from vedette.model import Headers
 from vedette.runtime.alerts.publisher import AT_ONCE
-from vedette.runtime.alerts.watch_messages import body_of, headers_of, secret_of
-from vedette.runtime.alerts.watch_seeing import seen_by
+from vedette.runtime.alerts.visibility import seen_by
 from vedette.runtime.processes.settings import LiveSettings
 from vedette.web.auth.access import Reader, allowed_sites
+from vedette.web.public.new_page_ports import item_as_json
 
-__all__ = ["Message", "Sender", "poster_for"]
+__all__ = ["Message", "Sender", "body_of", "headers_of", "poster_for", "secret_of", "signature_of"]
+
+# The signature is HMAC-SHA256 over the time, a full stop and the body, so that neither can be another's. The secret is
+# made of the folder's own and the mark of the watch: it is kept nowhere, and a watch made anew has another.
+
+
+PREFIX = "whsec_"
+
+
+def secret_of(folder_secret: bytes, watch: WatchRow) -> str:
+    """By what a receiver knows that a message is from here."""
+    return PREFIX + hmac.digest(folder_secret, f"webhook {watch.mark}".encode(), "sha256").hex()
+
+
+def signature_of(secret: str, wall_s: int, body: bytes) -> str:
+    """The value of the header.
+
+    >>> signature_of("whsec_00", 1700000000, b"{}")[:24]
+    't=1700000000,v1=c791ae52'
+    """
+    digest = hmac.digest(secret.encode(), b"%d." % wall_s + body, "sha256")
+    return f"t={wall_s},v1={digest.hex()}"
+
+
+def body_of(delivery: Delivery, watch: WatchRow, items: Sequence[Item]) -> bytes:
+    """The message; a test has no items."""
+    told = {
+        "id": delivery.id,
+        "watch": watch.name,
+        "test": delivery.last == 0,
+        "items": [item_as_json(item) for item in items],
+    }
+    return json.dumps(told).encode()
+
+
+def headers_of(delivery: Delivery, secret: str, agent: str, wall_s: float, body: bytes) -> Headers:
+    """What is sent with a body."""
+    return (
+        ("content-type", "application/json"),
+        ("user-agent", agent),
+        ("x-vedette-delivery", delivery.id),
+        ("x-vedette-signature", signature_of(secret, int(wall_s), body)),
+    )
 
 
 class Message(NamedTuple):

@@ -13,7 +13,7 @@ from vedette.runtime.commands.rpc import Call
 from vedette.runtime.processes.supervisor import ask_keeper
 from vedette.web.auth.tokens import fits
 from vedette.web.commands.commands import Done, Order
-from vedette.web.console.ports.ports import ActionLine
+from vedette.web.console.ports.sites import ActionLine
 
 __all__ = ["FolderOperator"]
 

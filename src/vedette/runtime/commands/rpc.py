@@ -22,7 +22,7 @@ from vedette.engine.search.hidden import lies_in
 from vedette.errors import SiteError, VedetteError
 from vedette.model import Refusal, origin_of
 from vedette.runtime.commands.executor import carry_out, changes_sites
-from vedette.runtime.commands.rules_kept import rules_of
+from vedette.runtime.commands.setting_commands import rules_of
 from vedette.runtime.processes.settings import LiveSettings
 from vedette.runtime.push.coordinator import PushKeeping
 from vedette.runtime.push.promises import refuse_unkeepable

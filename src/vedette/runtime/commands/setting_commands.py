@@ -5,14 +5,18 @@ They are kept in the state, so that a restart changes nothing; taken back, the f
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.adapters.crawl_store.store import StateBook
 from vedette.config import Config, override
+from vedette.engine.coordinator.state import Rules
 from vedette.errors import ConfigError, UsageError
+from vedette.runtime.commands.recheck import blocked_domains
+from vedette.runtime.processes.settings import LiveSettings, rules_for
 from vedette.web.commands.commands import Order, SetMachine
 
-__all__ = ["SETTABLE", "carry_out_setting", "chosen_settings", "learns", "with_chosen"]
+__all__ = ["SETTABLE", "carry_out_setting", "chosen_settings", "learns", "rules_of", "with_chosen"]
 
 SETTABLE = ("crawl.budget", "refresh.policy", "serve.learn")
 CHOSEN = "settings chosen"
@@ -60,3 +64,9 @@ def carry_out_setting(order: SetMachine, state: State) -> tuple[str, tuple[Order
 def _words(changes: Mapping[str, str | None]) -> str:
     said = (f"{name} to {value}" if value is not None else f"{name} as configured" for name, value in changes.items())
     return f"set {' and '.join(said)}"
+
+
+def rules_of(settings: LiveSettings, state: State) -> Rules:
+    """What the operator decided, wherever that is written."""
+    settings = replace(settings, config=with_chosen(settings.config, state.book))
+    return rules_for(settings, state.book.sites(), blocked_domains(state))

@@ -14,7 +14,7 @@ from vedette.adapters.crawl_store.store import SiteRow
 from vedette.discover.urls.scope import SiteIndex, in_scope
 from vedette.errors import SiteError
 from vedette.model import Overrule, Refusal, Site, origin_of, partition_of
-from vedette.runtime.commands.looking_again import reindex, wait_again
+from vedette.runtime.commands.recheck import reindex, wait_again
 from vedette.runtime.push.promises import refuse_unkeepable
 from vedette.web.commands.commands import AddSite, ImportSites, Order, PauseSite, RemoveSite, SetSite
 

@@ -3,19 +3,185 @@
 It is worked out from what is on disk, so it can be asked whether or not anything runs.
 """
 
+import sqlite3
+from math import inf, isfinite
+from pathlib import Path
 from typing import Any
 
-from vedette.adapters.crawl_store.reader import StateView
-from vedette.engine.coordinator.state import Rules
-from vedette.engine.ports import Look
-from vedette.engine.scheduling.asked_pages import Asked
-from vedette.engine.scheduling.price_controller import policy_kept
-from vedette.engine.scheduling.refresh import Refreshing
-from vedette.model import Site
+import numpy as np
 
-__all__ = ["refresh_facts"]
+from vedette.adapters.crawl_store.reader import StateView
+from vedette.adapters.index_store.generations import Generations
+from vedette.adapters.index_store.impact_store import Expected, by_links, read_told
+from vedette.adapters.index_store.indexer_store import read_names
+from vedette.engine.coordinator.state import Rules
+from vedette.engine.ports import Look, PageRow
+from vedette.engine.scheduling.policy_memory import Asked
+from vedette.engine.scheduling.poll_results import why_then
+from vedette.engine.scheduling.polling import Looking, SourceTold
+from vedette.engine.scheduling.price_controller import policy_kept, price_kept
+from vedette.engine.scheduling.refresh import Refreshing
+from vedette.engine.scheduling.schedule import Schedule, is_good, is_source
+from vedette.frontier.impact.estimates import ByImpact, Weighed
+from vedette.frontier.impact.url_features import MOST_CHARACTERS, strings_of
+from vedette.model import Site, fingerprint
+from vedette.runtime.monitoring.budget import site_today
+from vedette.runtime.search.reputation_store import ReputationFile, status_words
+from vedette.runtime.search.reputation_store import read_told as read_told_rank_facts
+from vedette.text import numbers_of
+
+__all__ = ["budget_facts", "first_facts", "look_facts", "look_reason", "rank_facts", "refresh_facts"]
 
 Told = dict[str, Any]
+
+
+def look_facts(id_: int, view: StateView, schedule: Schedule, now_s: float, live: Told | None = None) -> Told | None:
+    """What the discovery policy says of a page; None where it is no source.
+
+    ``live`` is what a running keeper believes (``commands``); without it, what was last written down is told.
+    """
+    told, look_s = (SourceTold(**live["told"]), live["look_s"]) if live else _kept(id_, view, now_s)
+    looks = view.book.looks([id_])
+    if told is None or not looks:
+        return None
+    share = dict(zip(told.alike, told.alike_share, strict=True))
+    alike = {look.url: share[look.page.id] for look in view.book.looks(told.alike)}
+    alike = dict(sorted(alike.items(), key=lambda one: -one[1]))
+    reason = look_reason(looks[0], look_s, schedule)
+    return {**told._asdict(), "alike": list(alike), "alike_share": list(alike.values()), "reason": reason}
+
+
+def _kept(id_: int, view: StateView, now_s: float) -> tuple[SourceTold | None, float]:
+    looking = Looking(view.book)
+    return looking.told(id_, now_s), looking.due_s([id_], price_kept(view.book), now_s).get(id_, inf)
+
+
+def look_reason(look: Look, look_s: float, schedule: Schedule) -> str:
+    """Why a source is looked at when it is due; empty where another rule than the policy says so."""
+    is_list = is_source(look.url, look.page.kind)
+    return why_then(look.page, look_s, is_list=is_list, fixed_s=schedule.sources.interval_s)
+
+
+# Worth and price come from the keeper where one runs, which alone knows the budget; else they are left out.
+
+
+MOST_MATCHES, MOST_NAMES = 3, 8
+
+
+def first_facts(id_: int, url: str, depth: int, folder: Path, live: Told | None) -> Told:
+    """What is foreseen of a URL that was not fetched; ``gain`` is None where nothing is, ``why`` says why not."""
+    index = folder / "index"
+    expected, told = Expected(index), read_told(index) or {}
+    ids = np.array([id_], np.uint32)
+    own, gain = float(expected.known(ids)[0]), float(expected.gains(ids, [url])[0])
+    names = _names(url, folder)
+    batch = Weighed(np.array([depth]), np.array([id_]), np.array([max(len(names), 1)]), np.array([gain]))
+    return {
+        "gain": gain if isfinite(gain) else None,
+        "weighed": isfinite(own),
+        "usual": _usual(expected, url),
+        "by_links": by_links(index, id_),
+        "why": None if isfinite(gain) else str(told.get("why") or "it has not been worked out yet"),
+        "matches": _matches(url, names, told.get("needy")),
+        "names": [text[:MOST_CHARACTERS] for text in names],
+        "worth": live.get("first_worth") if live else None,
+        "price": live.get("price") if live else None,
+        "reason": ByImpact().reason((), batch, 0, 0.0),
+    }
+
+
+def _usual(expected: Expected, url: str) -> float | None:
+    """What is usual where it lies."""
+    usual = float(expected.gains(np.zeros(1, np.uint32), [url])[0])
+    return usual if isfinite(usual) else None
+
+
+def _names(url: str, folder: Path) -> list[str]:
+    """What pages call it."""
+    generation = Generations(folder).current()
+    try:
+        return [text for _, text in read_names(generation, [fingerprint(url)], MOST_NAMES)] if generation else []
+    except sqlite3.Error:  # it is just being made, or was let go
+        return []
+
+
+def _matches(url: str, names: list[str], needy: object) -> list[Told]:
+    """The needy queries all of whose words stand in its address or in links to it, those asked most first."""
+    strings = strings_of([url], [(0, text) for text in names])
+    owner = np.repeat(strings.anchor, np.diff(strings.start))
+    in_links, in_address = (frozenset(strings.words[which].tolist()) for which in (owner, ~owner))
+    found = []
+    for query, share in _sound(needy):
+        words = numbers_of(query.encode("utf-8", "replace")).tolist()
+        if words and all(word in in_links or word in in_address for word in words):
+            places = [name for name, some in (("links", in_links), ("address", in_address)) if some & set(words)]
+            found.append({"query": query, "share": share, "places": places})
+    return sorted(found, key=lambda one: -float(str(one["share"])))[:MOST_MATCHES]
+
+
+def _sound(needy: object) -> list[tuple[str, float]]:
+    """What a file says that may be anything."""
+    rows = needy if isinstance(needy, list) else []
+    return [
+        (row[0], float(row[1]))
+        for row in rows
+        if isinstance(row, list) and len(row) > 1 and isinstance(row[0], str) and isinstance(row[1], int | float)
+    ]
+
+
+def budget_facts(url: str, page: PageRow | None, site: Site, said: Told, view: StateView, now_s: float) -> Told:
+    """Plain values; ``said`` is what ``refresh`` and ``look`` say of the page. ``cost`` is None where nobody says."""
+    own, everything = site_today(view.book, site.start, now_s)
+    kind = _kind(url, page, is_looked_at=said["look"] is not None)
+    refresh = said["refresh"] if kind == "refresh" else None
+    return {
+        "kind": kind,
+        "cost": refresh["cost"] if refresh else None,
+        "site_today": int(own),
+        "all_today": int(everything),
+        "site_share": site.share,
+    }
+
+
+def _kind(url: str, page: PageRow | None, *, is_looked_at: bool) -> str:
+    if page is None:
+        return "first"
+    if not is_good(page.status):
+        return "gone"
+    return "look" if is_looked_at or is_source(url, page.kind) else "refresh"
+
+
+def rank_facts(id_: int, url: str, folder: Path, now_s: float) -> Told | None:
+    """How results are ordered, and what is known of a page; None before anything was recorded.
+
+    ``likes``, ``looks`` and ``expected`` are None where what was learned is not used, or has nothing of the page.
+    """
+    generations = Generations(folder)
+    told = read_told_rank_facts(generations.folder)
+    if told is None or not told.searches:
+        return None
+    tried = next((page for page in told.promoted if page.url == url), None)
+    return {
+        "order": status_words(told, now_s),
+        "guard_until_s": told.guard.until_s if told.guard.holds(now_s) else None,
+        **_known(id_, generations.current()),
+        "general": told.general if told.is_learned else None,
+        "tried": tried._asdict() if tried else None,
+    }
+
+
+def _known(id_: int, generation: Path | None) -> Told:
+    nothing = {"likes": None, "looks": None, "expected": None}
+    if generation is None:
+        return nothing
+    file = ReputationFile(generation)
+    file.look()
+    known = file.reputation
+    at = int(np.searchsorted(known.page, id_)) if known is not None else 0
+    if known is None or at >= len(known.page) or known.page[at] != id_:
+        return nothing
+    return {"likes": float(known.likes[at]), "looks": float(known.looks[at]), "expected": float(known.mean[at])}
+
 
 _COUNTS = {
     "bytes": "any change of its bytes",

@@ -21,12 +21,8 @@ from vedette.engine.search.hidden import lies_in
 from vedette.fetch.robots import state as robots_state
 from vedette.model import Site, origin_of
 from vedette.runtime.commands.rpc import Call
-from vedette.runtime.explain.budget_facts import budget_facts
-from vedette.runtime.explain.decisions import refresh_facts
-from vedette.runtime.explain.first_facts import first_facts
-from vedette.runtime.explain.look_facts import look_facts
+from vedette.runtime.explain.decisions import budget_facts, first_facts, look_facts, rank_facts, refresh_facts
 from vedette.runtime.explain.page import held_facts, reading_facts, spared_facts
-from vedette.runtime.explain.rank_facts import rank_facts
 
 __all__ = ["Ask", "explained"]
 

@@ -16,8 +16,7 @@ from vedette.index.quality.gains import Change, Flags, Measured, is_same, measur
 from vedette.index.quality.term_curves import TermCurves
 from vedette.index.quality.watched_terms import NO_WORDS, Words
 from vedette.policy import Floats, Ints
-from vedette.runtime.indexing.needs_file import keep_needs, read_needs
-from vedette.runtime.indexing.term_curves import CurveFile
+from vedette.runtime.indexing.term_curves import CurveFile, keep_needs, read_needs
 from vedette.text import Numbers
 
 __all__ = ["Fetch", "Gauge"]

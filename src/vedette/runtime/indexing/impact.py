@@ -22,12 +22,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vedette.adapters.clock import Clock, read_clock
-from vedette.adapters.crawl_store.unseen_view import UrlFacts, facts_of, fetched_pages, unseen_after
+from vedette.adapters.crawl_store.url_list import UrlFacts, facts_of, fetched_pages, unseen_after
 from vedette.adapters.index_store.gain_store import gains_since, newest_gain
 from vedette.adapters.index_store.generations import Generations
-from vedette.adapters.index_store.impact_store import forget_expected, places_of, read_told, write_expected, write_told
+from vedette.adapters.index_store.impact_store import (
+    KeptSketches,
+    forget_expected,
+    places_of,
+    read_sketches,
+    read_told,
+    write_expected,
+    write_sketches,
+    write_told,
+)
 from vedette.adapters.index_store.page_table import INDEXED, PageTable
-from vedette.adapters.index_store.sketch_file import KeptSketches, read_sketches, write_sketches
 from vedette.adapters.index_store.tantivy_index import open_reader
 from vedette.adapters.regression_trees import grown
 from vedette.engine.search.answer_scores import Answering
@@ -43,8 +51,16 @@ from vedette.index.quality.term_curves import TermCurves
 from vedette.index.quality.watched_terms import MOST_WATCHED
 from vedette.learn.workload import Workload
 from vedette.policy import Floats, Ints
-from vedette.runtime.indexing.impact_inputs import Linked, described_urls, linked, prints_of_urls
-from vedette.runtime.indexing.impact_sketches import asker, brought_up_to_date, needy_queries, wanted_of
+from vedette.runtime.indexing.impact_inputs import (
+    Linked,
+    asker,
+    brought_up_to_date,
+    described_urls,
+    linked,
+    needy_queries,
+    prints_of_urls,
+    wanted_of,
+)
 from vedette.runtime.indexing.term_curves import CurveFile, learned, make_curves
 from vedette.runtime.processes.background import Aside, give_way
 from vedette.text import numbers_of

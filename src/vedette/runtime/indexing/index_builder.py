@@ -30,8 +30,7 @@ from vedette.engine.messages import Errand, Fetched
 from vedette.engine.search.hidden import NOTHING_CONCEALED, Concealed
 from vedette.engine.search.indexable import Standing, left_out
 from vedette.errors import StoreError
-from vedette.index.fields import called
-from vedette.index.fields_part import Entry, access_of, document_of, forms_of, numbers
+from vedette.index.fields import Entry, access_of, called, document_of, forms_of, numbers
 from vedette.index.quality.watched_terms import NO_WORDS
 from vedette.index.stored_text import Stored, pack, unpack
 from vedette.model import Failure, Site, fingerprint

@@ -27,7 +27,7 @@ from vedette.adapters.clock import Clock, read_clock
 from vedette.adapters.event_store.reader import RecordView
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
-from vedette.engine.search.needy_terms import needy_words
+from vedette.engine.search.needy_terms import Needs, needy_words
 from vedette.errors import StoreError
 from vedette.index.quality.curves import Curve
 from vedette.index.quality.gains import Flags, forward_of
@@ -36,12 +36,45 @@ from vedette.index.quality.watched_terms import MOST_WATCHED, NO_WORDS, Watched,
 from vedette.index.query.retrieval import Forward
 from vedette.learn.workload import Workload, learned_from
 from vedette.policy import Ints
-from vedette.runtime.indexing.needs_file import read_needs
 from vedette.runtime.processes.background import Aside, give_way
 
-__all__ = ["CurveFile", "Curving", "Made", "is_due", "keep_curves", "learned", "made_of", "make_curves", "write_curves"]
+__all__ = [
+    "CurveFile",
+    "Curving",
+    "Made",
+    "is_due",
+    "keep_curves",
+    "keep_needs",
+    "learned",
+    "made_of",
+    "make_curves",
+    "read_needs",
+    "write_curves",
+]
 
-FILE = "curves"
+FILE = "needs"
+_UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+
+
+def keep_needs(generation: Path, needs: Needs) -> None:
+    """In one step, so that whoever reads has the old or the new."""
+    draft = generation / f"{FILE}.new"
+    with draft.open("wb") as file:
+        np.savez(file, numbers=needs.numbers, gained=needs.gained, changes=needs.changes)
+    draft.replace(generation / FILE)
+
+
+def read_needs(generation: Path) -> Needs:
+    """What was kept; nothing where that is missing or makes no sense."""
+    with suppress(*_UNREADABLE), np.load(generation / FILE) as kept:
+        needs = Needs(*(kept[name] for name in Needs._fields))
+        sizes = {len(column) for column in needs}
+        if len(sizes) == 1 and needs.numbers.dtype == np.uint32 and all(np.isfinite(each).all() for each in needs[1:]):
+            return needs
+    return Needs.none()
+
+
+FILE_TERM_CURVES = "curves"
 LEARNED_S = 90 * 86_400.0  # what is older counts next to nothing
 PAGES_AT_ONCE = 1000
 NAMED_PAGES = 20_000  # of so many pages, evenly spread, it is read what they are called
@@ -107,7 +140,7 @@ class CurveFile:
     """The curves of a generation, read again when there are others; ``needy`` says which words are needy."""
 
     def __init__(self, generation: Path) -> None:
-        self._path = generation / FILE
+        self._path = generation / FILE_TERM_CURVES
         self._written_ns = 0
         self._curves: TermCurves | None = None
         self._again: TermCurves | None = None
@@ -132,7 +165,7 @@ class CurveFile:
 
 def made_of(generation: Path) -> Made | None:
     """How the curves of a generation were made; None where there are none that can be read."""
-    path = generation / FILE
+    path = generation / FILE_TERM_CURVES
     with suppress(*UNREADABLE), np.load(path) as kept:
         pages, took_s = kept["made"].tolist()
         return Made(int(pages), float(took_s), time.time() - path.stat().st_mtime)
@@ -153,7 +186,7 @@ def keep_curves(generation: Path, curves: TermCurves, pages: int, took_s: float,
 
     ``needy`` are the words by which new versions of known pages are measured; without it all are.
     """
-    draft = generation / f"{FILE}.new"
+    draft = generation / f"{FILE_TERM_CURVES}.new"
     with draft.open("wb") as file:
         np.savez(
             file,
@@ -165,7 +198,7 @@ def keep_curves(generation: Path, curves: TermCurves, pages: int, took_s: float,
             made=np.array([pages, took_s]),
             needy=np.arange(len(curves.watched)) if needy is None else needy,
         )
-    draft.replace(generation / FILE)
+    draft.replace(generation / FILE_TERM_CURVES)
 
 
 def learned(folder: Path, now_s: float) -> Workload:

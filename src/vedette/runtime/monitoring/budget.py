@@ -6,10 +6,10 @@ from pathlib import Path
 
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.store import StateBook
-from vedette.engine.scheduling.below_price import waiting_kept
+from vedette.engine.scheduling.first_fetch import waiting_kept
 from vedette.engine.scheduling.price_controller import price_kept
 from vedette.engine.scheduling.spending import KINDS, OTHERS, Day, Kinds, Spent, days_kept, ever_kept
-from vedette.web.console.ports.budget_ports import BudgetTold, HeldLine, SpentLine
+from vedette.web.console.ports.monitoring import BudgetTold, HeldLine, SpentLine
 
 __all__ = ["look_at_budget", "site_today"]
 

@@ -11,8 +11,8 @@ from typing import Any
 from vedette.adapters.clock import Clock
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.store import StateBook
-from vedette.adapters.event_store.measures import sizes
 from vedette.adapters.event_store.reader import RecordView, Totals
+from vedette.adapters.event_store.time_series import sizes
 from vedette.adapters.net.ipc import Gone
 from vedette.config import Config, format_rate
 from vedette.engine.scheduling.schedule import Schedule
@@ -26,9 +26,18 @@ from vedette.runtime.monitoring.discovery import discovery_numbers, look_at_disc
 from vedette.runtime.monitoring.refresh import GainSums, look_at_refresh
 from vedette.runtime.processes.supervisor import ask_keeper
 from vedette.runtime.processes.throttle import Kept
-from vedette.web.console.ports.budget_ports import BudgetTold
-from vedette.web.console.ports.discovery_ports import Discovery
-from vedette.web.console.ports.monitoring import Crawl, HostLine, Hosts, Machine, Part, Refresh, Searched, Storage
+from vedette.web.console.ports.monitoring import (
+    BudgetTold,
+    Crawl,
+    Discovery,
+    HostLine,
+    Hosts,
+    Machine,
+    Part,
+    Refresh,
+    Searched,
+    Storage,
+)
 
 __all__ = ["FolderWatch"]
 

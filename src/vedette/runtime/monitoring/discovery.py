@@ -18,9 +18,9 @@ from vedette.engine.scheduling.polling import Looking, SourceYield
 from vedette.engine.scheduling.price_controller import price_kept
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.errors import StoreError
-from vedette.runtime.explain.look_facts import look_reason
-from vedette.web.console.crawl.births import delays_of
-from vedette.web.console.ports.discovery_ports import Discovery, FoundPage, SourceLine
+from vedette.runtime.explain.decisions import look_reason
+from vedette.web.console.crawl.discovery import delays_of
+from vedette.web.console.ports.monitoring import Discovery, FoundPage, SourceLine
 
 __all__ = ["discovery_numbers", "look_at_discovery"]
 

@@ -16,8 +16,7 @@ from vedette.adapters.crawl_store.store import StateBook
 from vedette.adapters.index_store.gain_store import Gain, gains_since
 from vedette.engine.coordinator.state import Rules
 from vedette.engine.ports import Look
-from vedette.engine.scheduling.asked_pages import Asked
-from vedette.engine.scheduling.policy_memory import Recollection
+from vedette.engine.scheduling.policy_memory import Asked, Recollection
 from vedette.engine.scheduling.policy_runner import Mind
 from vedette.engine.scheduling.price_controller import policy_kept
 from vedette.engine.scheduling.refresh import Refreshing

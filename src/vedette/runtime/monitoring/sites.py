@@ -16,8 +16,7 @@ from vedette.errors import StoreError
 from vedette.model import Site, origin_of, partition_of
 from vedette.runtime.commands.rpc import Call
 from vedette.runtime.explain.url import explained
-from vedette.runtime.monitoring.robots_preview import Scout, from_state
-from vedette.runtime.monitoring.site_preview import addresses_in_words, warnings_of
+from vedette.runtime.monitoring.site_preview import Scout, addresses_in_words, from_state, warnings_of
 from vedette.runtime.processes.settings import LiveSettings, schedule_for
 from vedette.runtime.processes.supervisor import ask_keeper
 from vedette.runtime.processes.throttle import Kept

@@ -32,7 +32,7 @@ from vedette.engine.messages import Noted, Orders, Recall, Report, Stop
 from vedette.fetch.robots.state import RobotsState, Standing
 from vedette.model import Origin
 from vedette.runtime.commands.rpc import Call, Desk
-from vedette.runtime.commands.rules_kept import rules_of
+from vedette.runtime.commands.setting_commands import rules_of
 from vedette.runtime.processes.gain_reader import new_gains
 from vedette.runtime.processes.housekeeping import Chores
 from vedette.runtime.processes.settings import LiveSettings, schedule_for

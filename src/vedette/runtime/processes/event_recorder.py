@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from vedette.adapters.event_store.measures import crawl_in_full, search_numbers, sizes
-from vedette.adapters.event_store.slate_log import drop_salts
+from vedette.adapters.event_store.search_log import drop_salts
 from vedette.adapters.event_store.store import RECORD_FILE
+from vedette.adapters.event_store.time_series import crawl_in_full, search_numbers, sizes
 from vedette.adapters.event_store.writer import RecordBook
 from vedette.adapters.net.ipc import Gone
 from vedette.errors import StoreCorrupt, StoreError

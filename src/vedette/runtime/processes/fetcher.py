@@ -19,8 +19,7 @@ from vedette.adapters.archive.warc_writer import Exchange, Revisit, WarcWriter, 
 from vedette.adapters.crawl_store.data_folder import said_plainly
 from vedette.adapters.files.pdf import PdfFailure, PdfReader, PdfText
 from vedette.adapters.files.secret_files import read_secrets
-from vedette.adapters.net.http import Client, Limits
-from vedette.adapters.net.http_handles import Way
+from vedette.adapters.net.http import Client, Limits, Way
 from vedette.adapters.net.ipc import Channel, Gone, connect
 from vedette.engine.fetcher.fetcher import Asker
 from vedette.engine.fetcher.page_reader import document_of, read_document

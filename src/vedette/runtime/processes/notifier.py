@@ -13,8 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from vedette.adapters.alerts.alert_store import Delivery, WatchBook
-from vedette.adapters.alerts.watch_file import WATCH_FILE
+from vedette.adapters.alerts.alert_store import WATCH_FILE, Delivery, WatchBook
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.new_page_store import WatchRow
 from vedette.adapters.crawl_store.store import StateBook

@@ -2,11 +2,10 @@
 
 import os
 
-from vedette.adapters.event_store.slate_log import SlateLog, day_salt
+from vedette.adapters.event_store.search_log import SlateLog, day_salt
 from vedette.runtime.ads.selection import FolderSponsor, terms_of
 from vedette.runtime.ads.service import FolderMarketDesk
-from vedette.runtime.alerts.service import FolderNewPages
-from vedette.runtime.alerts.watch_desk import FolderWatchDesk
+from vedette.runtime.alerts.service import FolderNewPages, FolderWatchDesk
 from vedette.runtime.commands.operator import FolderOperator
 from vedette.runtime.commands.search_commands import key_of
 from vedette.runtime.monitoring.console import FolderWatch

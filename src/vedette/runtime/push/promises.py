@@ -4,6 +4,7 @@ A promised source is wished for, as somebody at the command line would: it comes
 politeness and robots.txt hold as ever, and the purse of refreshing pays first what was promised.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from vedette.adapters.crawl_store.data_folder import State
@@ -13,11 +14,35 @@ from vedette.discover.push.promises import Promise, due_s, hosts_of, out_of_reac
 from vedette.discover.urls.scope import SiteIndex
 from vedette.engine.coordinator.coordinator import Keeper
 from vedette.errors import SiteError
-from vedette.model import Site
-from vedette.runtime.push.push_pauses import closed_s, pause_s
+from vedette.fetch.politeness import next_open_s, read_hours
+from vedette.fetch.robots.state import RobotsState
+from vedette.model import Origin, Site
 from vedette.web.commands.commands import AddSite, ImportSites, Order, SetSite
 
-__all__ = ["Promising", "refuse_unkeepable"]
+__all__ = ["Promising", "closed_s", "pause_s", "refuse_unkeepable"]
+
+
+def pause_s(host: str, sites: Sequence[Site], robots: Mapping[Origin, RobotsState], delay_s: float) -> float:
+    """The pause between two requests to a host: the operator's, or the longer one that its robots.txt asks for."""
+    own = [site.delay_s for site in SiteIndex(sites).of_host(host) if site.delay_s is not None]
+    asked = [state.crawl_delay_s or 0.0 for origin, state in robots.items() if origin.host == host]
+    return max(*(own or [delay_s]), *asked, 1e-3)
+
+
+def closed_s(sites: Iterable[Site]) -> float:
+    """The longest time on end in which one of these sites may not be asked.
+
+    >>> closed_s([Site("https://example.org/", hours="22:00-06:00")]) / 3600
+    16.0
+    """
+    return max((_longest_s(site.hours) for site in sites), default=0.0)
+
+
+def _longest_s(hours: str) -> float:
+    spans = read_hours(hours)
+    ends = [float(end) for begin, end in spans if begin != end]
+    return max((next_open_s(spans, end_s) - end_s for end_s in ends), default=0.0)
+
 
 _USUAL_DELAY_S = Crawl().delay_s
 

@@ -22,8 +22,8 @@ from vedette.runtime.commands.rpc import Call
 from vedette.runtime.processes.supervisor import ask_keeper
 from vedette.runtime.push.signals import Mention
 from vedette.runtime.push.subscriptions import Intent
-from vedette.web.auth.push_signatures import is_signed
 from vedette.web.auth.rate_limits import Limits
+from vedette.web.auth.tokens import is_signed
 from vedette.web.push.ports import Delivery, PushLook, Told
 
 __all__ = ["FolderPush"]

@@ -18,7 +18,7 @@ from vedette.engine.coordinator.coordinator import Keeper
 from vedette.engine.coordinator.state import Named
 from vedette.engine.ports import PageRow, Signal, Way
 from vedette.model import origin_of
-from vedette.runtime.push.push_pauses import pause_s
+from vedette.runtime.push.promises import pause_s
 
 __all__ = ["Announced", "Heard", "Mention", "Signalling"]
 

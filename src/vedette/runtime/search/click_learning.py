@@ -17,26 +17,31 @@ import numpy as np
 from vedette.adapters.clock import Clock, read_clock
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.store import StateBook
-from vedette.adapters.event_store.seen_view import latest_slates, undoubted_events
+from vedette.adapters.event_store.reader import latest_slates, undoubted_events
 from vedette.adapters.event_store.store import RECORD
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.engine.search.learned_order import group_number
 from vedette.errors import StoreError
 from vedette.learn.clicks.impressions import DAY_S, Bools, Impressions, joined
-from vedette.learn.clicks.other_orders import OtherOrder, other_orders
+from vedette.learn.clicks.off_policy import OtherOrder, other_orders
 from vedette.learn.clicks.reputations import Taught, taught_by
 from vedette.learn.clicks.rollback_guard import Guarded, Z, judged, measured
 from vedette.policy import Floats
 from vedette.runtime.commands.setting_commands import learns
 from vedette.runtime.processes.background import Aside, give_way
-from vedette.runtime.search.ranking_told import MOST_PROMOTED, keep_told, read_told
-from vedette.runtime.search.reputation_store import drop_reputation, keep_reputation
+from vedette.runtime.search.reputation_store import (
+    MOST_PROMOTED,
+    drop_reputation,
+    keep_reputation,
+    keep_told,
+    read_told,
+)
 from vedette.serve.rank.explore.candidates import Candidates, Crowd
 from vedette.serve.rank.explore.prospect import Prospect
 from vedette.serve.rank.reputation import Reputation, pair_key
 from vedette.serve.rank.reranking import POLICY, UNPROVEN, is_by_learning
-from vedette.web.console.ports.rank_ports import Promoted, RankingTold
+from vedette.web.console.ports.monitoring import Promoted, RankingTold
 
 __all__ = ["Learning", "learn", "reputation_of"]
 

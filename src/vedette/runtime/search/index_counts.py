@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from vedette.adapters.index_store.page_table import PageTable
-from vedette.index.fields_part import PUBLIC
+from vedette.index.fields import PUBLIC
 from vedette.index.query.retrieval import Between
 from vedette.model import Site, origin_of
 from vedette.policy import Ints

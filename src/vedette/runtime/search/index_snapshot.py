@@ -10,7 +10,7 @@ import numpy as np
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.adapters.index_store.tantivy_index import IndexReader, open_reader
 from vedette.engine.search.ports import Signals
-from vedette.index.fields_part import PUBLIC
+from vedette.index.fields import PUBLIC
 from vedette.index.query.retrieval import All, Forward, OneOf, Phrase
 from vedette.index.query.spelling import corrected
 from vedette.index.stored_text import Stored

@@ -15,7 +15,7 @@ import numpy as np
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.adapters.index_store.stemming import LANGUAGES, stem
 from vedette.adapters.index_store.tantivy_index import IndexReader, open_reader
-from vedette.index.fields_part import PUBLIC
+from vedette.index.fields import PUBLIC
 from vedette.index.query.retrieval import OneOf
 from vedette.index.query.spelling import Spelling, build_spelling
 from vedette.index.query.suggestions import Suggestions, build_suggestions

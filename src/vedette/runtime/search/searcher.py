@@ -21,18 +21,18 @@ from vedette.adapters.index_store.indexer_store import page_known
 from vedette.engine.search.hidden import nearest
 from vedette.engine.search.search import Searcher
 from vedette.errors import StoreError
-from vedette.index.fields_part import PUBLIC
+from vedette.index.fields import PUBLIC
 from vedette.index.query.retrieval import All, OneOf, Term
 from vedette.index.query.retrieval import Any as AnyOf
 from vedette.model import Failure, Site, fingerprint, origin_of
 from vedette.runtime.commands.setting_commands import learns
 from vedette.runtime.search.index_counts import counted
 from vedette.runtime.search.index_snapshot import LiveShelf
-from vedette.runtime.search.ranking_told import read_told
+from vedette.runtime.search.reputation_store import read_told
 from vedette.serve.rank.rules import Rules, read_rules
 from vedette.serve.slate import Result, Slate, Snippet, Wish
 from vedette.text import words_of
-from vedette.web.console.ports.rank_ports import RankingTold
+from vedette.web.console.ports.monitoring import RankingTold
 from vedette.web.ports import CachedCopy, Overview
 
 __all__ = ["FolderSearch"]

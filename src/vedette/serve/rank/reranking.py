@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.policy import Floats, Ints
-from vedette.serve.rank.explore.prospect import Prospect
-from vedette.serve.rank.explore.prospects import MOST_AWARE, MOST_LIKES
+from vedette.serve.rank.explore.prospect import MOST_AWARE, MOST_LIKES, Prospect
 from vedette.serve.rank.explore.slot_allocation import Seats
 from vedette.serve.rank.reputation import Believed, Reputation
 from vedette.serve.rank.trial_slots import dealt

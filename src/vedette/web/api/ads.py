@@ -12,10 +12,10 @@ from vedette.web.ads.report import ad_as_json, campaign_as_json, report_csv
 from vedette.web.api.parameters import given
 from vedette.web.api.responses import error_answer, json_answer
 from vedette.web.auth.access import Reader
-from vedette.web.bodies import json_value
 from vedette.web.commands.ads_commands import KeepAd
-from vedette.web.commands.market_order_text import Held, read_market_order
+from vedette.web.commands.json_commands import Held, read_market_order
 from vedette.web.formatting import sentence
+from vedette.web.gate import json_value
 
 __all__ = ["MARKET_ORDERS", "REPORT_CSV", "SPONSORED", "market_routes"]
 

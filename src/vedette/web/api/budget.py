@@ -9,8 +9,7 @@ from starlette.routing import Route
 
 from vedette.web.api.parameters import given, whole
 from vedette.web.api.responses import error_answer, iso_time, json_answer
-from vedette.web.console.ports.budget_ports import BudgetTold, SpentLine
-from vedette.web.console.ports.monitoring import Watch
+from vedette.web.console.ports.monitoring import BudgetTold, SpentLine, Watch
 
 __all__ = ["BUDGET", "BUDGET_EXAMPLES", "budget_operations", "budget_routes", "budget_schemas"]
 

@@ -10,11 +10,11 @@ from starlette.routing import Route
 from vedette.errors import StoreError, UsageError
 from vedette.web.api.parameters import given, whole
 from vedette.web.api.responses import error_answer, iso_time, json_answer
-from vedette.web.bodies import json_value
 from vedette.web.commands.commands import AddWatch
 from vedette.web.commands.json_commands import read_order
-from vedette.web.console.ports.ports import ActionLine, Operator
+from vedette.web.console.ports.sites import ActionLine, Operator
 from vedette.web.formatting import sentence
+from vedette.web.gate import json_value
 
 __all__ = ["ACTIONS", "ORDERS", "write_routes"]
 

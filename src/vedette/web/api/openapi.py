@@ -10,7 +10,7 @@ from vedette.web.api.budget import BUDGET_EXAMPLES, budget_operations, budget_sc
 from vedette.web.api.openapi_commands import ORDER_EXAMPLES, order_operations, order_schemas
 from vedette.web.api.openapi_new_pages import NEW_EXAMPLES, new_operations, new_schemas
 from vedette.web.api.openapi_push import push_operations, push_schemas
-from vedette.web.auth.slate_tokens import SLATE_SHAPE
+from vedette.web.auth.tokens import SLATE_SHAPE
 
 __all__ = ["LONGEST_QUERY", "MOST_AT_ONCE", "MOST_IN_ALL", "MOST_PAGE", "MOST_SUGGESTIONS", "SHAPES", "described"]
 

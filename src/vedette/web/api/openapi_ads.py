@@ -4,7 +4,7 @@ from typing import Any
 
 from vedette.web.api.ads import MARKET_ORDERS, REPORT_CSV, SPONSORED
 from vedette.web.commands.ads_text import LONGEST_PHRASE, LONGEST_TEXT, LONGEST_TITLE, LONGEST_URL, MOST_TARGETS
-from vedette.web.commands.market_order_text import MARKET_FIELDS, OF_OPERATOR
+from vedette.web.commands.json_commands import MARKET_FIELDS, OF_OPERATOR
 
 __all__ = ["with_market"]
 

@@ -10,7 +10,7 @@ from vedette.serve.slate import Result, Slate, Wish
 from vedette.web.api.openapi import LONGEST_QUERY, MOST_AT_ONCE, MOST_IN_ALL, MOST_SUGGESTIONS, SHAPES
 from vedette.web.api.parameters import WrongParameter, day_s, given, shaped, whole
 from vedette.web.api.responses import iso_time, json_answer, number
-from vedette.web.auth.key_sites import limited, site_to_search, sites_met
+from vedette.web.auth.keys import limited, site_to_search, sites_met
 from vedette.web.ports import Search
 from vedette.web.public.slates import Recording
 from vedette.web.public.visits import visit_of

@@ -17,20 +17,34 @@ from vedette.web.console.admin.guard import HOME, Guard, kept_place
 from vedette.web.console.admin.lab_reports import reporting_routes
 from vedette.web.console.ads.campaigns import sponsoring_routes
 from vedette.web.console.alerts.alerts import watch_routes
+from vedette.web.console.crawl.add_site import adding_routes
 from vedette.web.console.crawl.overview import watching_routes
 from vedette.web.console.crawl.push import push_page_routes
-from vedette.web.console.operating import operating_routes
+from vedette.web.console.crawl.sites import site_routes
+from vedette.web.console.crawl.url_list import listing_routes
+from vedette.web.console.explain.page import explain_routes
 from vedette.web.console.ports.alerts import NO_WATCHES, WatchDesk
 from vedette.web.console.ports.lab_reports import NO_REPORTS, Reports
 from vedette.web.console.ports.monitoring import Watch
-from vedette.web.console.ports.ports import Operator
-from vedette.web.console.ports.sites import SiteDesk
+from vedette.web.console.ports.sites import Operator, SiteDesk
 from vedette.web.console.search.ranking import ranking_routes
+from vedette.web.console.search.rules import result_routes
 from vedette.web.console.ui.layout import Shell
 from vedette.web.ports import Search
 from vedette.web.push.ports import Push
 
-__all__ = ["ConsoleParts", "console_routes"]
+__all__ = ["ConsoleParts", "console_routes", "operating_routes"]
+
+
+def operating_routes(shell: Shell, desk: SiteDesk) -> list[BaseRoute]:
+    """All of them, to be mounted behind the guard."""
+    return [
+        *site_routes(shell, desk),
+        *adding_routes(shell, desk),
+        *listing_routes(shell, desk),
+        *explain_routes(shell, desk),
+        *result_routes(shell, desk),
+    ]
 
 
 class ConsoleParts(NamedTuple):

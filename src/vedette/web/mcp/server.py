@@ -26,8 +26,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from vedette import __version__
 from vedette.web.api.parameters import WrongParameter
 from vedette.web.error_log import log_fault
-from vedette.web.mcp.mcp_words import INSTRUCTIONS, TOOLS
-from vedette.web.mcp.tools import Asker, Told, Tools
+from vedette.web.mcp.tools import INSTRUCTIONS, TOOLS, Asker, Told, Tools
 from vedette.web.public.visits import visit_of
 
 __all__ = ["Counted", "protocol_app"]

@@ -6,22 +6,79 @@ this server lead people elsewhere.
 
 import hmac
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from vedette.serve.ads.click_validity import Objection
-from vedette.web.auth.slate_tokens import Issued, read_token, token_of
+from vedette.web.auth.tokens import Issued, read_token, token_of
 from vedette.web.branding import Look
 from vedette.web.commands.ads_text import landing_refusal
 from vedette.web.formatting import sentence
-from vedette.web.public.sponsor_ports import NO_SPONSOR, ShownAd, Sponsor
 from vedette.web.public.visits import Visit, visit_of
 from vedette.web.rendering import problem_page, theme_of
 
-__all__ = ["NOTHING_SPONSORED", "PLACE", "AdOnPage", "Sponsored", "sponsored_route"]
+__all__ = [
+    "NOTHING_SPONSORED",
+    "NO_SPONSOR",
+    "PLACE",
+    "AdOnPage",
+    "Landing",
+    "ShownAd",
+    "Sponsor",
+    "Sponsored",
+    "sponsored_route",
+]
+
+
+class ShownAd(NamedTuple):
+    """An ad on a page. ``showing`` is its id, 32 hexadecimal digits, of ``at_s`` (wall time)."""
+
+    showing: str
+    at_s: float
+    title: str
+    text: str
+    url: str
+    phrase: str
+
+
+class Landing(NamedTuple):
+    """Where a click leads; empty with words for people where it leads nowhere. ``refused`` is why it cost nothing."""
+
+    url: str = ""
+    refused: str = ""
+
+
+class Sponsor(Protocol):
+    """Whoever chooses. Neither ever raises: a search goes on without ads."""
+
+    def shown(self, query: str, visit: Visit) -> tuple[ShownAd, ...]:
+        """The ads for a query, for each of which the price of a click is held."""
+
+    def clicked(self, showing: str, visit: Visit) -> Landing:
+        """Charge a click on a showing, or not; and say where it leads."""
+
+    def forged(self) -> None:
+        """A click came with a token that is not ours."""
+
+
+class _Nobody:
+    """Where nothing is sponsored."""
+
+    def shown(self, query: str, visit: Visit) -> tuple[ShownAd, ...]:  # noqa: ARG002 - the port's
+        return ()
+
+    def clicked(self, showing: str, visit: Visit) -> Landing:  # noqa: ARG002 - the port's
+        return Landing(refused="nothing is sponsored here")
+
+    def forged(self) -> None:
+        """Nothing to count."""
+
+
+NO_SPONSOR: Final = _Nobody()
+
 
 PLACE = "/sponsored/"
 _PURPOSE = b"vedette sponsored 1"

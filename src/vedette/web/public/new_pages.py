@@ -16,11 +16,10 @@ from vedette.adapters.alerts.alert_store import Item
 from vedette.web.api.openapi_new_pages import MOST_NEW, WATCH_SHAPE
 from vedette.web.api.parameters import WrongParameter, given, shaped, whole
 from vedette.web.api.responses import error_answer, iso_time, json_answer
-from vedette.web.auth.key_sites import covers
+from vedette.web.auth.keys import covers
 from vedette.web.branding import Look
 from vedette.web.formatting import age
-from vedette.web.public.new_page_ports import how_found, item_as_json
-from vedette.web.public.new_ports import Batch, NewPages
+from vedette.web.public.new_page_ports import Batch, NewPages, how_found, item_as_json
 from vedette.web.rendering import page, problem_page, rendered, theme_of
 
 __all__ = ["ATOM", "new_routes"]

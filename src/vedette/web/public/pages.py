@@ -18,8 +18,7 @@ from vedette.web.public.cached_copy import copy_of, copy_page, id_of
 from vedette.web.public.filters import LONGEST_QUERY, View, choices, view_of, window
 from vedette.web.public.score_table import rows_of
 from vedette.web.public.slates import Recording, not_recording
-from vedette.web.public.trials import Trials
-from vedette.web.public.visits import visit_of
+from vedette.web.public.visits import Trials, visit_of
 from vedette.web.rendering import page, problem_page, rendered, theme_of
 from vedette.web.static_files import static_routes
 

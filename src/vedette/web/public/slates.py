@@ -20,12 +20,12 @@ from vedette.learn.bot_filter import Pace, of_event
 from vedette.learn.clicks.impressions import ADDRESS_DIGITS
 from vedette.learn.events import Event, EventKind, Record, Shown, SlateRecord, Via
 from vedette.serve.rank.reranking import POLICY as LEARNED_POLICY
-from vedette.serve.rank.weights import POLICY
+from vedette.serve.rank.scoring import POLICY
 from vedette.serve.slate import Result, Slate, Wish
 from vedette.text import words_of
 from vedette.web.api.responses import number
 from vedette.web.auth.rate_limits import Limits
-from vedette.web.auth.slate_tokens import ID_BYTES, Issued, read_token, token_of
+from vedette.web.auth.tokens import ID_BYTES, Issued, read_token, token_of
 from vedette.web.metrics import Metrics
 from vedette.web.public.visits import Visit, mark_of
 

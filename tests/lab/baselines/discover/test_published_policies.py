@@ -9,18 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.discover.polling.look_book import Brought, LookBook
-from vedette.discover.polling.sources import Sources
+from vedette.discover.polling.sources import Brought, LookBook, Sources
 from vedette.lab.baselines.discover.batch_bandit import BatchBandit
 from vedette.lab.baselines.discover.cliq_1 import Cliq1
 from vedette.lab.baselines.discover.cliq_win import CliqWin
 from vedette.lab.baselines.discover.cov import Cov
 from vedette.lab.baselines.discover.od_1 import Od1
 from vedette.lab.baselines.discover.od_win import OdWin
-from vedette.lab.baselines.discover.pham import SHARES, Pham
+from vedette.lab.baselines.discover.pham import SHARES, Pham, Told, features, fitted
 from vedette.lab.baselines.discover.pham_scaled import PhamScaled
 from vedette.lab.baselines.discover.thompson import Thompson
-from vedette.lab.baselines.discover.yield_model import Told, features, fitted
 from vedette.lab.baselines.full_crawl import clusters
 from vedette.policy import rng_for
 

@@ -20,7 +20,7 @@ from vedette.lab.baselines.plans import (
     two_day_costs,
     written,
 )
-from vedette.lab.baselines.plans.repair import spent_by
+from vedette.lab.baselines.plans.lagrange import spent_by
 from vedette.lab.baselines.plans.two_days import cost_of
 from vedette.policy import Floats, Ints, rng_for
 from vedette.refresh.models.age_chain import AgeChain

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.lab.small_histories import P, V, web
 
-from vedette.lab.runs.discovery.arrivals import Backlinks, Reach, Step, hosts_of, reaches
-from vedette.lab.runs.discovery.cover import greedy, overlaps
+from vedette.lab.runs.discovery.arrivals import Backlinks, Reach, Step, greedy, hosts_of, overlaps, reaches
 from vedette.lab.worlds.history import History
 
 STEP = Step(0.0, 10.0)

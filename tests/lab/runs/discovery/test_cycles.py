@@ -8,11 +8,10 @@ from tests.lab.small_histories import P, V, web
 
 from vedette.lab.core.experiment import Cell, Measured
 from vedette.lab.core.registry import policies
-from vedette.lab.core.rows import Row
+from vedette.lab.core.run_folder import Row
 from vedette.lab.experiments.discovery import EXPERIMENT
 from vedette.lab.metrics.discovery import headlines
-from vedette.lab.runs.discovery.cycle_rows import FULL_CRAWLS, bound_rows, policy_rows
-from vedette.lab.runs.discovery.cycles import Cycle, Looks, cycles_of
+from vedette.lab.runs.discovery.cycles import FULL_CRAWLS, Cycle, Looks, bound_rows, cycles_of, policy_rows
 from vedette.lab.worlds.history import History
 
 WEEK_S = 7 * 86_400.0

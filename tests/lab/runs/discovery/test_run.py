@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.lab.small_frontpages import BEGIN_S, HOUR_S, Row, front, fronts
 
-from vedette.discover.polling.look_book import Brought, LookBook
-from vedette.discover.polling.sources import RECENT, Sources
+from vedette.discover.polling.sources import RECENT, Brought, LookBook, Sources
 from vedette.errors import UsageError
 from vedette.lab.baselines.discover.random import Random
 from vedette.lab.baselines.discover.round_robin import RoundRobin
@@ -23,7 +22,7 @@ from vedette.lab.core.registry import policies
 from vedette.lab.experiments import discovery as pooled
 from vedette.lab.experiments import discovery_by_price as by_price
 from vedette.lab.experiments import discovery_per_host as by_host
-from vedette.lab.runs.discovery.cycle_rows import CYCLE_OWN
+from vedette.lab.runs.discovery.cycles import CYCLE_OWN
 from vedette.lab.runs.discovery.run import DiscoveryPolicy, Outcome, chooser_of, discover
 from vedette.lab.worlds.frontpages import Frontpages, altered_after, save_frontpages
 from vedette.policy import Ints, Picks

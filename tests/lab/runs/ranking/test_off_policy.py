@@ -9,7 +9,7 @@ import pytest
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell
 from vedette.lab.experiments.off_policy import EXPERIMENT
-from vedette.lab.worlds.world_names import label_of
+from vedette.lab.worlds.catalog import label_of
 from vedette.policy import rng_for
 
 PLACES = 10

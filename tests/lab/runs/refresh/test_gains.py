@@ -8,11 +8,10 @@ from tests.lab.small_history import Life, small_history
 
 from vedette.attention import visibility
 from vedette.lab.quality.change import delta_q_a
-from vedette.lab.quality.corpus import corpus_of
+from vedette.lab.quality.corpus import ShingleShares, corpus_of
 from vedette.lab.quality.query_files import queries_of
 from vedette.lab.quality.scoring import Boolean, text_scoring
-from vedette.lab.quality.shingle_shares import ShingleShares
-from vedette.lab.quality.workload_part import Workload, result_lists, slot_scores, workload_of
+from vedette.lab.quality.workload import Workload, result_lists, slot_scores, workload_of
 from vedette.lab.runs.refresh.gains import Gains
 from vedette.lab.worlds.history import History
 from vedette.policy import rng_for

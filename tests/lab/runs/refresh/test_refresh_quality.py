@@ -16,13 +16,11 @@ from vedette.lab.bounds.delta_q import BoundDeltaQ
 from vedette.lab.core.leaks import Decided, first_leak
 from vedette.lab.experiments.refresh import EXPERIMENT, plan_of, rows_of
 from vedette.lab.quality.corpus import corpus_of
-from vedette.lab.quality.quality import share_of_ideal
-from vedette.lab.quality.quality_over_time import QualityOverTime, looks_s
+from vedette.lab.quality.quality import QualityOverTime, looks_s, share_of_ideal
 from vedette.lab.quality.query_files import queries_of
 from vedette.lab.quality.scoring import Boolean, text_scoring
-from vedette.lab.quality.workload import DRAWN, FILE, MOST_QUERIES, NAME, Asking, asking_of
-from vedette.lab.quality.workload_part import Workload, workload_of
-from vedette.lab.runs.refresh.refresh_baselines import Uniform
+from vedette.lab.quality.workload import DRAWN, FILE, MOST_QUERIES, NAME, Asking, Workload, asking_of, workload_of
+from vedette.lab.runs.refresh.agents import Uniform
 from vedette.lab.runs.refresh.run import DAY_S, HOUR_S, Game, Plan, refresh
 from vedette.lab.worlds.altered import altered_after
 from vedette.lab.worlds.history import History

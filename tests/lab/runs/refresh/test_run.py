@@ -16,7 +16,7 @@ from vedette.lab.core.leaks import Decided, first_leak
 from vedette.lab.experiments.refresh import EXPERIMENT, plan_of
 from vedette.lab.metrics.online_freshness import Freshness
 from vedette.lab.metrics.refresh import Copies, copies_given, currency
-from vedette.lab.runs.refresh.refresh_baselines import Uniform
+from vedette.lab.runs.refresh.agents import Uniform
 from vedette.lab.runs.refresh.run import DAY_S, Game, Plan, refresh, sources_of
 from vedette.lab.worlds.altered import altered_after
 from vedette.lab.worlds.git import read_git

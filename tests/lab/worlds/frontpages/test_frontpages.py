@@ -12,8 +12,7 @@ from tests.lab.small_frontpages import BEGIN_S, HOUR_S, front, fronts
 
 from vedette.errors import UsageError
 from vedette.lab.worlds.frontpages import Frontpages, altered_after, import_frontpages, load_frontpages, save_frontpages
-from vedette.lab.worlds.frontpages.frontpage_scrapes import MARK, shown
-from vedette.lab.worlds.frontpages.recording import Recorded
+from vedette.lab.worlds.frontpages.recording import MARK, Recorded, shown
 
 
 def told(world: Frontpages, source: int, snapshot: int) -> list[int]:

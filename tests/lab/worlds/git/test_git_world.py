@@ -14,7 +14,7 @@ from tests.lab.histories import same
 
 from vedette.errors import UsageError
 from vedette.lab.worlds.git import blobs, import_git, read_git
-from vedette.lab.worlds.git.markup import read_markdown, read_restructured
+from vedette.lab.worlds.git.blobs import read_markdown, read_restructured
 from vedette.lab.worlds.git.walk import believed
 from vedette.lab.worlds.history import FEED, PAGE, SITEMAP, Asked, History
 from vedette.lab.worlds.history_file import load

@@ -5,7 +5,7 @@ from pathlib import Path
 from threading import Thread
 
 from vedette.lab.judge.access_log import read_log
-from vedette.lab.worlds.synthetic.server_part import ServerHandle, start_server
+from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
 from vedette.lab.worlds.world import Delivery, Question, Reply, WorldHost
 
 CLIENTS = 8

@@ -19,14 +19,7 @@ from vedette.fetch.connect_to import read_detour
 from vedette.lab.judge.access_log import Entry, read_log
 from vedette.lab.worlds.synthetic.connection import Limits
 from vedette.lab.worlds.synthetic.http_wire import http_date
-from vedette.lab.worlds.synthetic.server_part import (
-    Server,
-    connect_to_lines,
-    open_server,
-    open_world,
-    serve,
-    start_server,
-)
+from vedette.lab.worlds.synthetic.server import Server, connect_to_lines, open_server, open_world, serve, start_server
 from vedette.lab.worlds.world import Delivery, Question, Reply, WorldHost
 
 Result = TypeVar("Result")
@@ -601,7 +594,7 @@ def test_child_serves_to_a_real_client_and_stop_leaves_no_process(tmp_path: Path
 def test_child_ends_with_its_parent() -> None:
     """A parent that is killed cannot stop its server; the server sees it and stops by itself."""
     script = (
-        "import time; from vedette.lab.worlds.synthetic.server_part import start_server; "
+        "import time; from vedette.lab.worlds.synthetic.server import start_server; "
         "print(start_server('test_made_server:small_world', 1).port, flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as parent:

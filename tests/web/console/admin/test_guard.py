@@ -20,7 +20,7 @@ from vedette.web.app import make_app
 from vedette.web.branding import Look
 from vedette.web.commands.commands import CloseSession, NewToken, OpenSession, Undo
 from vedette.web.console.admin.guard import HOME, SESSION_COOKIE, SESSION_S, kept_place
-from vedette.web.console.ports.ports import ActionLine
+from vedette.web.console.ports.sites import ActionLine
 
 UNLIMITED = Serve(rate=Rate(0, 1.0))
 PLANTED = {"name": SESSION_COOKIE, "value": "planted", "domain": "search.example.org", "path": "/console"}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.web.small_operator import Console, signed_in
 
 from vedette.runtime.monitoring.lab_reports import FolderReports
-from vedette.web.console.admin.report_tables import amount_of
+from vedette.web.console.admin.lab_reports import amount_of
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script><image href="http://evil.test/x"/></svg>'
 EVIL = '"><script>alert(1)</script><img src=x onerror=alert(1)>\u202eevil'

@@ -24,7 +24,7 @@ from vedette.web.branding import Look
 from vedette.web.commands.ads_commands import JudgeAd, KeepAd, KeepAdvertiser, KeepCampaign, MarketOrder, PauseCampaign
 from vedette.web.commands.ads_text import advertiser_of, campaign_of
 from vedette.web.commands.commands import Done
-from vedette.web.console.ports.ports import ActionLine
+from vedette.web.console.ports.sites import ActionLine
 from vedette.web.console.routes import ConsoleParts
 from vedette.web.public.visits import Visit
 

@@ -13,8 +13,7 @@ from tests.web.small_search import NOW_S, made_key, served
 
 from vedette.config import Rate, Serve
 from vedette.web.console.explain.decision_text import budget_facts
-from vedette.web.console.ports.budget_ports import BudgetTold, HeldLine, SpentLine
-from vedette.web.console.ports.monitoring import Crawl
+from vedette.web.console.ports.monitoring import BudgetTold, Crawl, HeldLine, SpentLine
 from vedette.web.console.routes import ConsoleParts
 from vedette.web.formatting import THIN
 

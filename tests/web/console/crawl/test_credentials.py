@@ -8,7 +8,7 @@ from tests.web.small_operator import Console, SmallDesk
 from vedette.config import Rate, Serve
 from vedette.model import Site
 from vedette.web.commands.commands import AddSite, SetSite
-from vedette.web.console.crawl.secret_places import may_be_named
+from vedette.web.console.crawl.site_forms import may_be_named
 
 ALLOWED = ("env:WIKI_LOGIN", "env:SITE_*", "file:/etc/vedette/one", "file:/srv/secrets/*")
 START = "https://wiki.example.org/"

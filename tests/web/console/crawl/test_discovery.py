@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from tests.web.small_operator import Console, signed_in
 from tests.web.small_search import NOW_S
 
-from vedette.web.console.crawl.births import by_delay, delays_of, medians, spread_of
-from vedette.web.console.ports.discovery_ports import Discovery, FoundPage, SourceLine
-from vedette.web.console.ports.monitoring import Crawl
+from vedette.web.console.crawl.discovery import by_delay, delays_of, medians, spread_of
+from vedette.web.console.ports.monitoring import Crawl, Discovery, FoundPage, SourceLine
 from vedette.web.formatting import THIN
 
 HERE = "/console/discovery"

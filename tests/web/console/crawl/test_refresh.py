@@ -19,10 +19,8 @@ from vedette.engine.scheduling.forecast import HALF_LIFE_S, Forecast
 from vedette.engine.scheduling.refresh_policies import POLICIES
 from vedette.web.commands.commands import SetMachine
 from vedette.web.console.crawl.forecast import BOTTOM, TOP, reliability, tenth_lines, trust
-from vedette.web.console.crawl.refresh_counts import came_between, counts_of, in_stretches
-from vedette.web.console.crawl.refresh_settings import POLICY_WORDS
-from vedette.web.console.explain.refresh_text import every, per_cent
-from vedette.web.console.explain.refresh_words import refresh_facts
+from vedette.web.console.crawl.refresh import POLICY_WORDS, came_between, counts_of, in_stretches
+from vedette.web.console.explain.refresh_text import every, per_cent, refresh_facts
 from vedette.web.console.ports.monitoring import Crawl, DuePage, Machine, Refresh, Tenth
 from vedette.web.console.ui.time_series import OVERS
 from vedette.web.formatting import THIN

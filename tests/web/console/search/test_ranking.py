@@ -7,12 +7,10 @@ from tests.web.small_operator import Console, signed_in
 from tests.web.small_search import NOW_S, SmallSearch
 
 from vedette.learn.clicks.experiment_groups import ALL, PLAIN, UNTRIED
-from vedette.learn.clicks.off_policy import NOT_ENOUGH, Estimate
-from vedette.learn.clicks.other_orders import OtherOrder
+from vedette.learn.clicks.off_policy import NOT_ENOUGH, Estimate, OtherOrder
 from vedette.learn.clicks.rollback_guard import Arm, Guarded
 from vedette.web.commands.commands import SetMachine
-from vedette.web.console.ports.monitoring import Machine
-from vedette.web.console.ports.rank_ports import Promoted, RankingTold
+from vedette.web.console.ports.monitoring import Machine, Promoted, RankingTold
 from vedette.web.console.search.ranking import verdict
 from vedette.web.formatting import THIN
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from vedette.lab.baselines.ads.estimates_part import rates, tuned_bonus
+from vedette.lab.baselines.ads.estimates import rates, tuned_bonus
 from vedette.policy import Floats
 from vedette.serve.ads.by_score import ByScore, Told
 from vedette.serve.ads.candidates import Candidates

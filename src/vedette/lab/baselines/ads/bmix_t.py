@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from vedette.lab.baselines.ads.estimates import msvv_discount
-from vedette.lab.baselines.ads.estimates_part import mix_bonus, rates
+from vedette.lab.baselines.ads.estimates import mix_bonus, msvv_discount, rates
 from vedette.policy import Floats
 from vedette.serve.ads.by_score import ByScore, Told
 from vedette.serve.ads.candidates import Candidates

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vedette.lab.baselines.ads.estimates_part import rates, tuned_bonus
+from vedette.lab.baselines.ads.estimates import rates, tuned_bonus
 from vedette.policy import Floats, Ints
 from vedette.serve.ads.by_score import ByScore, Told
 from vedette.serve.ads.candidates import Candidates

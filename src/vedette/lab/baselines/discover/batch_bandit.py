@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.discover.polling.places import latest_yields, room_for
-from vedette.discover.polling.sources import Sources
+from vedette.discover.polling.sources import Sources, latest_yields, room_for
 from vedette.policy import Floats, Picks
 
 __all__ = ["BatchBandit", "Played"]
@@ -37,7 +36,7 @@ class BatchBandit:
     Reference: Pandey08, section 7.1; UCB1 of Auer02, which it names as one that can be used.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.look_book import Brought, LookBook
+    >>> from vedette.discover.polling.sources import Brought, LookBook
     >>> book, both, start = LookBook(np.zeros(2, np.int64)), np.ones(2, bool), np.array([0, 0, 9])
     >>> came = Brought(np.array([0, 1]), both, start, np.arange(9), np.ones(9, bool))
     >>> policy = BatchBandit()

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.discover.polling.places import room_for
-from vedette.discover.polling.sources import Sources
+from vedette.discover.polling.sources import Sources, room_for
 from vedette.lab.baselines.full_crawl import best_first, clusters, new_sets, news, shares, worth_at
 from vedette.policy import Floats, Picks
 
@@ -37,7 +36,7 @@ class CliqWin:
     Reference: Pandey08, sections 3.6.2 and 3.6.4.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.look_book import Brought, LookBook
+    >>> from vedette.discover.polling.sources import Brought, LookBook
     >>> book, all_three, start = LookBook(np.zeros(3, np.int64)), np.ones(3, bool), np.array([0, 1, 3, 4])
     >>> came = Brought(np.arange(3), all_three, start, np.array([0, 0, 1, 2]), np.ones(4, bool))
     >>> policy = CliqWin()

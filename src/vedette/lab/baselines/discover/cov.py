@@ -24,7 +24,7 @@ class Cov:
     Reference: Pandey08, section 3.6.3.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.look_book import Brought, LookBook
+    >>> from vedette.discover.polling.sources import Brought, LookBook
     >>> book, all_three, start = LookBook(np.zeros(3, np.int64)), np.ones(3, bool), np.array([0, 2, 5, 6])
     >>> came = Brought(np.arange(3), all_three, start, np.array([0, 1, 0, 1, 2, 3]), np.ones(6, bool))
     >>> policy = Cov()

@@ -17,7 +17,7 @@ class Od1(OdWin):
     Reference: Pandey08, section 3.6.4.
 
     >>> import numpy as np
-    >>> from vedette.discover.polling.look_book import Brought, LookBook
+    >>> from vedette.discover.polling.sources import Brought, LookBook
     >>> book, one, policy = LookBook(np.zeros(2, np.int64)), np.array([True]), Od1()
     >>> state = policy.start(None)
     >>> for place in (0, 1):

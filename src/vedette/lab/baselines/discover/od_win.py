@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.discover.polling.places import room_for
-from vedette.discover.polling.sources import Sources
+from vedette.discover.polling.sources import Sources, room_for
 from vedette.lab.baselines.full_crawl import best_first, news, shares, worth_at
 from vedette.policy import Floats, Picks
 
@@ -28,7 +27,7 @@ class OdWin:
     Reference: Pandey08, sections 3.6.1 and 3.6.4.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.look_book import Brought, LookBook
+    >>> from vedette.discover.polling.sources import Brought, LookBook
     >>> book, all_three, start = LookBook(np.zeros(3, np.int64)), np.ones(3, bool), np.array([0, 0, 2, 3])
     >>> came = Brought(np.arange(3), all_three, start, np.array([0, 1, 1]), np.ones(3, bool))
     >>> policy = OdWin()

@@ -19,7 +19,7 @@ class PhamScaled(Pham):
     Reference: Auer02 for the scale; otherwise as ``pham``.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.look_book import LookBook
+    >>> from vedette.discover.polling.sources import LookBook
     >>> import numpy as np
     >>> policy, options = PhamScaled(), LookBook(np.zeros(3, np.int64)).options()
     >>> policy.choose(policy.start(None), options, k=2, now=0.0, rng=rng_for(1, "discover")).rows.tolist()

@@ -24,7 +24,7 @@ class Random:
     Reference: simple random sampling without replacement.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.look_book import LookBook
+    >>> from vedette.discover.polling.sources import LookBook
     >>> policy = Random()
     >>> picks = policy.choose((), LookBook(np.zeros(4, np.int64)).options(), k=2, now=0.0, rng=rng_for(1, "discover"))
     >>> picks.rows.tolist(), picks.propensities.tolist()

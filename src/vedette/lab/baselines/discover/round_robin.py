@@ -26,7 +26,7 @@ class RoundRobin:
     Reference: the exploring half of Pham et al. as told in Thompson23, section 2.3 ("the most stale sources"), alone.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.look_book import Brought, LookBook
+    >>> from vedette.discover.polling.sources import Brought, LookBook
     >>> book, none = LookBook(np.zeros(3, np.int64)), np.zeros(0, np.int64)
     >>> seen = book.enter(Brought(np.array([0]), np.array([True]), np.array([0, 0]), none, none.astype(bool)), 60.0)
     >>> policy = RoundRobin()

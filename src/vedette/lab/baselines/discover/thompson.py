@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.discover.polling.places import latest_yields, room_for
-from vedette.discover.polling.sources import Sources, hour_of_week
+from vedette.discover.polling.sources import Sources, hour_of_week, latest_yields, room_for
 from vedette.policy import Floats, Ints, Picks
 
 __all__ = ["Thompson", "Yields"]
@@ -41,7 +40,7 @@ class Thompson:
     Reference: Thompson23, section 2.4 and figure 1.
 
     >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.look_book import Brought, LookBook
+    >>> from vedette.discover.polling.sources import Brought, LookBook
     >>> book, both, start = LookBook(np.zeros(2, np.int64)), np.ones(2, bool), np.array([0, 0, 9])
     >>> came = Brought(np.array([0, 1]), both, start, np.arange(9), np.ones(9, bool))
     >>> policy = Thompson()

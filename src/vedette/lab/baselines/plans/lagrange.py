@@ -9,17 +9,143 @@ Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, sec
 not reach this far); M. Held, R. Karp, *The traveling-salesman problem and minimum spanning trees*, 1970 (such bounds).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from vedette.lab.baselines.plans.ascent import Point, highest
-from vedette.lab.baselines.plans.repair import repaired
 from vedette.policy import Floats, Ints
 from vedette.refresh.outlook import looks_of
 
-__all__ = ["Certified", "certified_plans"]
+__all__ = ["Certified", "Point", "certified_plans", "highest", "repaired", "spent_by"]
+
+# Quasi-Newton steps (BFGS) with a line search by halves: it finds its way also where the slope jumps, as it does for
+# a minimum of many straight lines. Reference: A. Lewis, M. Overton, *Nonsmooth optimization via quasi-Newton
+# methods*, Mathematical Programming 141, 2013.
+
+
+TRIES = 14
+# How much of the promised rise a step must bring, and how much of the slope it must use up.
+ENOUGH_RISE, ENOUGH_SLOPE = 1e-4, 0.5
+SMALL = 1e-10
+
+
+class Point(NamedTuple):
+    """A place, the value there, and a slope that no value exceeds: f(y) <= value + slope . (y - at)."""
+
+    at: Floats
+    value: float
+    slope: Floats
+
+
+def highest(function: Callable[[Floats], Point], start: Floats, rounds: int, tolerance: float = SMALL) -> Point:
+    """The highest point that was met in so many steps; it ends where the next promises less than a part of the value.
+
+    >>> tent = lambda x: Point(x, -abs(float(x[0]) - 3.0), -np.sign(x - 3.0))
+    >>> highest(tent, np.zeros(1), rounds=50).at.round(6).tolist()
+    [3.0]
+    """
+    here = best = function(start)
+    curve = _first_curve(here)
+    for _ in range(rounds):
+        way = curve @ here.slope
+        if float(here.slope @ way) <= tolerance * max(abs(here.value), 1.0):
+            break
+        there = _along(function, here, way)
+        best = max(best, there, key=lambda point: point.value)
+        curve = _bent(curve, there.at - here.at, here.slope - there.slope)
+        here = there
+    return best
+
+
+def _first_curve(here: Point) -> Floats:
+    """Steps of length 1 along the first slope: prices are of that size where costs count days."""
+    return np.eye(len(here.at)) / max(float(np.linalg.norm(here.slope)), SMALL)
+
+
+def _along(function: Callable[[Floats], Point], here: Point, way: Floats) -> Point:
+    low, high, step = 0.0, np.inf, 1.0
+    promised = float(here.slope @ way)
+    there = here
+    for _ in range(TRIES):
+        there = function(here.at + step * way)
+        if there.value < here.value + ENOUGH_RISE * step * promised:
+            high = step
+        elif float(there.slope @ way) > ENOUGH_SLOPE * promised:
+            low = step
+        else:
+            break
+        step = (low + high) / 2 if high < np.inf else 2 * low
+    return there
+
+
+def _bent(curve: Floats, moved: Floats, fallen: Floats) -> Floats:
+    """The BFGS update of the inverse curvature; unchanged where the slope did not fall along the step."""
+    along = float(moved @ fallen)
+    if along <= SMALL * float(np.linalg.norm(moved)) * float(np.linalg.norm(fallen)):
+        return curve
+    turn = np.eye(len(moved)) - np.outer(moved, fallen) / along
+    bent: Floats = turn @ curve @ turn.T + np.outer(moved, moved) / along
+    return bent
+
+
+def spent_by(plans: Ints, look_cost: Floats, days: int) -> Floats:
+    """What plans take of each day's budget."""
+    spent: Floats = np.bincount(plans, look_cost, 2**days).astype(np.float64) @ looks_of(days)
+    return spent
+
+
+def repaired(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints, prices: Floats) -> Ints:
+    """Plans within the budgets: first looks are taken away where a day has too many, then given where it has room."""
+    plans = plans.copy()
+    for day in range(len(budgets)):
+        _take_away(costs, look_cost, budgets, plans, prices, day)
+    for _ in range(2):
+        for day in np.argsort(-prices, kind="stable").tolist():
+            _give(costs, look_cost, budgets, plans, day)
+    return plans
+
+
+def _take_away(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints, prices: Floats, day: int) -> None:
+    """Fewer looks on a day, until it is within its budget; a page goes to the best plan that is a part of its own."""
+    excess = spent_by(plans, look_cost, len(budgets))[day] - budgets[day]
+    if excess <= 0:
+        return
+    pages = np.flatnonzero(plans >> day & 1)
+    to, loss = _best_part(costs, look_cost, plans, prices, pages, day)
+    order = np.argsort(loss / look_cost[pages], kind="stable")
+    freed = np.cumsum(look_cost[pages[order]])
+    gone = order[: int(np.searchsorted(freed, excess)) + 1]
+    plans[pages[gone]] = to[gone]
+
+
+def _best_part(
+    costs: Floats, look_cost: Floats, plans: Ints, prices: Floats, pages: Ints, day: int
+) -> tuple[Ints, Floats]:
+    """For each page the part of its plan without a day that costs least at the prices, and what is lost by it."""
+    price = looks_of(len(prices)) @ prices
+    own = plans[pages]
+    least, to = np.full(len(pages), np.inf), np.zeros(len(pages), np.int64)
+    for plan in range(len(costs)):
+        if not plan >> day & 1:
+            cost = costs[plan, pages] + price[plan] * look_cost[pages]
+            better = ((plan & ~own) == 0) & (cost < least)
+            least[better], to[better] = cost[better], plan
+    return to, least - costs[own, pages] - price[own] * look_cost[pages]
+
+
+def _give(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints, day: int) -> None:
+    """More looks on a day, to those who gain most by what they take, as far as its budget goes."""
+    room = budgets[day] - spent_by(plans, look_cost, len(budgets))[day]
+    pages = np.flatnonzero((~(plans >> day) & 1 == 1) & (look_cost <= room))
+    more = plans[pages] | (1 << day)
+    gain = (costs[plans[pages], pages] - costs[more, pages]) / look_cost[pages]
+    order = np.argsort(-gain, kind="stable")
+    order = order[gain[order] > 0]
+    fitting = int(np.searchsorted(np.cumsum(look_cost[pages[order]]), room, side="right"))
+    plans[pages[order[:fitting]]] |= 1 << day
+
 
 # Pages at a time, so that all of their plans fit into a processor's cache.
 CHUNK = 4_096

@@ -7,17 +7,53 @@ fetched anyway, so following them costs nothing. New pages that no old one cover
 Reference: Pandey08, section 3.2: the bipartite graph H_t.
 """
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from vedette.lab.baselines.greedy_cover import Cover, greedy
 from vedette.lab.worlds.history import PAGE, History
 from vedette.policy import Floats, Ints
 
-__all__ = ["PACES", "Arrivals", "Backlinks", "Reach", "Step", "hosts_of", "reaches", "steps_of"]
+__all__ = [
+    "PACES",
+    "Arrivals",
+    "Backlinks",
+    "Cover",
+    "Reach",
+    "Step",
+    "greedy",
+    "hosts_of",
+    "overlaps",
+    "reaches",
+    "steps_of",
+]
+
+# What leads to what is said by ``arrivals``. Whoever fetches old pages ``O`` and so finds the new pages ``N(O)`` has an
+# overhead of ``|O| / |N(O)|``. GREEDY (``discover.greedy_cover``) is given what every page leads to, so it is a bound.
+# Reference: Pandey08, sections 3.2 and 3.5.
+
+
+def overlaps(sets: Sequence[int]) -> Iterator[tuple[float, int]]:
+    """The Jaccard coefficients of all pairs of sets that share something, each with the number of such pairs.
+
+    >>> sorted(overlaps([0b011, 0b011, 0b110, 0b1000]))
+    [(0.3333333333333333, 2), (1.0, 1)]
+    """
+    counts = Counter(bits for bits in sets if bits)
+    for count in counts.values():
+        if count > 1:
+            yield 1.0, count * (count - 1) // 2
+    for (one, ones), (other, others) in combinations(counts.items(), 2):
+        common = (one & other).bit_count()
+        if common:
+            yield common / (one | other).bit_count(), ones * others
+
 
 Bools = npt.NDArray[np.bool_]
 

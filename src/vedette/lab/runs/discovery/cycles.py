@@ -5,18 +5,21 @@ a look at one brings the new pages that it leads to, over new pages too (``arriv
 was new at a snapshot is known at the next. Hosts are apart, orphans left out.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from vedette.discover.polling.look_book import Brought, LookBook
-from vedette.discover.polling.sources import Sources
+from vedette.discover.polling.sources import Brought, LookBook, Sources
+from vedette.lab.baselines.greedy_cover import greedy
+from vedette.lab.core.experiment import Measured, Metric
+from vedette.lab.metrics.discovery import overhead, overhead_mean
 from vedette.lab.runs.discovery.arrivals import Backlinks, Reach, hosts_of, reaches, steps_of
+from vedette.lab.runs.discovery.run import DiscoveryPolicy
 from vedette.lab.worlds.history import PAGE, History
-from vedette.policy import Ints
+from vedette.policy import Ints, rng_for
 
-__all__ = ["Cycle", "Looks", "cycles_of"]
+__all__ = ["CYCLE_OWN", "FULL_CRAWLS", "Cycle", "Looks", "bound_rows", "cycles_of", "policy_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +123,179 @@ def _rows(every: Sources, rows: Ints) -> Sources:
         for name in ("place", "host", "last_look_s", "failures", "looks", "found", "links", "look_s", "yields")
     }
     return replace(every, **columns, shown_start=np.zeros(len(rows) + 1, np.int64))
+
+
+# Policies that learn from full crawls (section 3.6) hear of one in ``recrawl`` cycles, 1, 2 or 4, and are asked at
+# the cycles in between (at all of them where it is 1). Every phase is run, and all count together. Their picks for k
+# are the first k of those for any larger budget, so one run gives all sizes up to the budget. All others are told
+# what their own looks brought, and are asked at every cycle; a row of theirs has ``recrawl`` = 0. The default has
+# both kinds of rows: in the first it knows what its rivals know, in the other it pays for all that it knows.
+# ``ceiling`` is what all pages would find that led to something new at a full crawl before: 74, 64 and 59 % in print
+# for 1, 2 and 4. ``overhead_full`` counts full crawls too, with what they find; print does not. Coverage is of what
+# some known page leads to, from the first cycle after a full crawl on. Its interval is over cycles, drawn with
+# replacement: a cycle that several phases are asked at is one.
+
+
+# Those that learn from full crawls.
+FULL_CRAWLS = ("od-1", "od-win", "cliq-1", "cliq-win", "cliq-win-strict", "cov")
+# Who learns from either, and also from a crawl that brought nothing new: then nothing came in that time.
+EITHER = ("accrual",)
+RECRAWLS = (1, 2, 4)
+SIZES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
+_DRAWS = 1_000
+CYCLE_OWN: Mapping[str, Metric] = {
+    "coverage_low": Metric("where coverage lies with 95 %, over cycles: the lower end", "share"),
+    "coverage_high": Metric("the upper end", "share"),
+    "depth": Metric("pages looked at in a cycle with something new", "pages", False),
+    "overhead_full": Metric("overhead with the cost of full crawls, and with what they find", "", False),
+    "ceiling": Metric("share that all pages find which led to something new at an earlier full crawl", "share", True),
+    "cases": Metric("hosts and cycles at which something new could be found"),
+}
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Looks, finds and what was new, case by case, for one number of looks; ``cycle`` tells cycles apart."""
+
+    looks: list[int] = field(default_factory=list)
+    finds: list[int] = field(default_factory=list)
+    new: list[int] = field(default_factory=list)
+    cycle: list[int] = field(default_factory=list)
+
+    def add(self, cycle: Cycle, found: Sequence[int], most: int) -> None:
+        """A case in which looks found so much, one after the other, of which the first ``most`` count."""
+        counted = found[:most]
+        self.looks.append(len(counted))
+        self.finds.append(counted[-1] if counted else 0)
+        self.new.append(cycle.new)
+        self.cycle.append(cycle.first)
+
+
+def policy_rows(policy: DiscoveryPolicy, hosts: Sequence[Sequence[Cycle]], k: int, seed: int) -> list[Measured]:
+    """All rows of a policy."""
+    told: list[Measured] = []
+    if policy.name in (*FULL_CRAWLS, *EITHER):
+        told = [row for every in RECRAWLS for row in _historical(policy, hosts, k, seed, every)]
+    return told if policy.name in FULL_CRAWLS else [*told, _own_looks(policy, hosts, k, seed)]
+
+
+def bound_rows(hosts: Sequence[Sequence[Cycle]], k: int) -> list[Measured]:
+    """GREEDY, which knows where every page leads, at the same cycles as those who are told of every one."""
+    tallies = {size: _Tally() for size in _sizes(k)}
+    for cycle in (cycle for cycles in hosts for cycle in _with_news(cycles)[1:]):
+        found = np.cumsum(greedy(list(cycle.leads.values()), most=k).gains).tolist()
+        for size, tally in tallies.items():
+            tally.add(cycle, found, size)
+    return [{"recrawl": 1.0, "k": float(size), **_numbers(tally)} for size, tally in tallies.items()]
+
+
+def _with_news(cycles: Sequence[Cycle]) -> list[Cycle]:
+    return [cycle for cycle in cycles if cycle.new]
+
+
+def _sizes(k: int) -> list[int]:
+    return [size for size in SIZES if size < k] + [k]
+
+
+def _historical(
+    policy: DiscoveryPolicy, hosts: Sequence[Sequence[Cycle]], k: int, seed: int, every: int
+) -> Iterator[Measured]:
+    tallies = {size: _Tally() for size in _sizes(k)}
+    new = reachable = crawled = found_by_crawls = 0
+    for cycles in hosts:
+        for phase in range(every):
+            run = _Phase(policy, cycles, seed)
+            for number, cycle in enumerate(cycles):
+                full = number % every == phase
+                if cycle.new and run.knows and (every == 1 or not full):
+                    found = cycle.found_by(run.chosen(cycle, k))
+                    for size, tally in tallies.items():
+                        tally.add(cycle, found, size)
+                    new += cycle.new
+                    reachable += run.reachable(cycle)
+                if full:
+                    crawled += len(cycle.known)
+                    found_by_crawls += cycle.new
+                    run.crawl(cycle)
+    for size, tally in tallies.items():
+        whole = overhead(sum(tally.looks) + crawled, found_by_crawls + sum(tally.finds) * (every > 1))
+        told = {**_numbers(tally), "ceiling": reachable / max(new, 1), "overhead_full": whole}
+        yield {"recrawl": float(every), "k": float(size), **told}
+
+
+class _Phase:
+    """A policy that is told of full crawls, and who ever led to anything new at one of them."""
+
+    def __init__(self, policy: DiscoveryPolicy, cycles: Sequence[Cycle], seed: int) -> None:
+        self._policy, self._seed = policy, seed
+        self._state = policy.start(None)
+        self._looks = Looks(cycles)
+        self._led: dict[int, None] = {}
+
+    @property
+    def knows(self) -> bool:
+        """Whether a full crawl has brought anything."""
+        return bool(self._led)
+
+    def chosen(self, cycle: Cycle, k: int) -> Ints:
+        """The pages that the policy takes."""
+        rng = rng_for(self._seed, f"discover/{self._policy.name}/{cycle.now_s:.0f}")
+        rows = self._policy.choose(self._state, self._looks.options(cycle), k, cycle.now_s, rng).rows
+        return cycle.known[rows]
+
+    def reachable(self, cycle: Cycle) -> int:
+        """How many new pages those lead to who ever led to any."""
+        pages = [page for page in cycle.leads if page in self._led]
+        return [0, *cycle.found_by(np.array(pages, np.int64))][-1]
+
+    def crawl(self, cycle: Cycle) -> None:
+        """Tell the policy of every known page. A crawl without anything new tells nothing of who leads to how much."""
+        self._led.update(dict.fromkeys(cycle.leads))
+        if cycle.new or self._policy.name in EITHER:
+            self._state = self._policy.observe(self._state, self._looks.tell(cycle, cycle.known), cycle.now_s)
+
+
+def _own_looks(policy: DiscoveryPolicy, hosts: Sequence[Sequence[Cycle]], k: int, seed: int) -> Measured:
+    """A policy that is told what its own looks brought, at every cycle, whether or not anything is new."""
+    tally = _Tally()
+    wasted = 0
+    for cycles in hosts:
+        state, looks = policy.start(None), Looks(cycles)
+        first = cycles.index(_with_news(cycles)[0])
+        for number, cycle in enumerate(cycles):
+            rng = rng_for(seed, f"discover/{policy.name}/{cycle.now_s:.0f}")
+            chosen = cycle.known[policy.choose(state, looks.options(cycle), k, cycle.now_s, rng).rows]
+            if number > first and cycle.new:
+                tally.add(cycle, cycle.found_by(chosen), k)
+            elif number > first:
+                wasted += len(chosen)
+            state = policy.observe(state, looks.tell(cycle, chosen), cycle.now_s)
+    whole = overhead(sum(tally.looks) + wasted, sum(tally.finds))
+    return {"recrawl": 0.0, "k": float(k), **_numbers(tally), "overhead_full": whole}
+
+
+def _numbers(tally: _Tally) -> dict[str, float]:
+    looks, finds, new = np.array(tally.looks), np.array(tally.finds), sum(tally.new)
+    low, high = _interval(tally)
+    return {
+        "coverage": float(finds.sum() / max(new, 1)),
+        "coverage_low": low,
+        "coverage_high": high,
+        "depth": float(looks.mean()) if len(looks) else 0.0,
+        "overhead": overhead(looks, finds),
+        "overhead_mean": overhead_mean(looks, finds),
+        "fetches": float(looks.sum()),
+        "new": float(new),
+        "cases": float(len(looks)),
+    }
+
+
+def _interval(tally: _Tally) -> tuple[float, float]:
+    """The bootstrap interval of all finds by all that was new."""
+    place = np.unique(np.array(tally.cycle, np.int64), return_inverse=True)[1]
+    finds, new = (np.bincount(place, weights=np.array(values)) for values in (tally.finds, tally.new))
+    if not len(new):
+        return float("nan"), float("nan")
+    drawn = rng_for(1, "lab/cycles/interval").integers(0, len(new), (_DRAWS, len(new)))
+    low, high = np.percentile(finds[drawn].sum(axis=1) / new[drawn].sum(axis=1), [2.5, 97.5])
+    return float(low), float(high)

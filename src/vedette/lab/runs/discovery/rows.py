@@ -21,7 +21,7 @@ from vedette.lab.bounds.polls import BOUNDS
 from vedette.lab.core.experiment import Cell, Measured, Metric, Span
 from vedette.lab.core.registry import DEFAULT, LIVE, policies, policy_named
 from vedette.lab.core.spans import span_s
-from vedette.lab.metrics.discovery_part import coverage, htd_p90, htd_p90_found, overhead, overhead_mean, regret
+from vedette.lab.metrics.discovery import coverage, htd_p90, htd_p90_found, overhead, overhead_mean, regret
 from vedette.lab.runs.discovery.run import Chooser, Outcome, chooser_of, discover
 from vedette.lab.worlds.frontpages.arrays import Frontpages
 from vedette.policy import Floats, Ints

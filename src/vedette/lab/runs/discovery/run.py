@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from vedette.discover.polling.look_book import Brought, LookBook
-from vedette.discover.polling.sources import Sources
+from vedette.discover.polling.sources import Brought, LookBook, Sources
 from vedette.errors import UsageError
 from vedette.lab.bounds.polls import BOUNDS
 from vedette.lab.worlds.frontpages.arrays import Bools, Frontpages

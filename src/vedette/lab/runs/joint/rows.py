@@ -6,8 +6,7 @@ from itertools import product
 import numpy as np
 
 from vedette.lab.core.experiment import Measured, Metric
-from vedette.lab.quality.quality import Standing
-from vedette.lab.quality.quality_over_time import looks_s
+from vedette.lab.quality.quality import Standing, looks_s
 from vedette.lab.quality.workload import Asking
 from vedette.lab.runs.joint.run import KINDS, Batch, JointGame, Split, begun_with, play
 from vedette.lab.worlds.history import History

@@ -20,28 +20,32 @@ from vedette.adapters.regression_trees import grown
 from vedette.attention import among_first
 from vedette.errors import UsageError
 from vedette.frontier.impact.estimator import Asking, Expectation
-from vedette.lab.core.experiment import Span
+from vedette.lab.core.experiment import Cell, Measured, Metric, Span
 from vedette.lab.core.registry import DEFAULT, policies, policy_named
 from vedette.lab.core.spans import span_s
 from vedette.lab.experiments.importance import FILES, Seen, seen_at
 from vedette.lab.quality.query_files import Queries, read_query_file
 from vedette.lab.quality.workload import drawn_queries
-from vedette.lab.runs.order.order_anchors import Anchor, anchors_of
-from vedette.lab.runs.order.setting import Cut, Site, cut_of, impacts, site_of
+from vedette.lab.runs.order.setting import Anchor, Cut, Site, anchors_of, cut_of, impacts, site_of
 from vedette.lab.worlds.catalog import open_history
 from vedette.policy import Floats, Ints, rng_for
 
 __all__ = [
     "BOUND",
+    "DATASETS",
     "DRAWN",
     "FILE",
     "FIRST",
     "OURS",
+    "OWN",
     "Case",
     "Outcome",
+    "accrued",
+    "fetched_of",
     "kinds",
     "order_of",
     "outcome_of",
+    "rows_of",
     "site_at",
     "ties_of",
     "worths_of",
@@ -170,3 +174,63 @@ def _order_elsewhere(policy: str, case: Case) -> Ints:
 def ties_of(seed: int, pages: int) -> Ints:
     """The order in which pages come that are worth the same."""
     return rng_for(seed, "lab/order/ties").permutation(pages)
+
+
+DATASETS = (1, 2)
+OWN: Mapping[str, Metric] = {
+    "impact_share": Metric("impact of what was fetched, as a share of that of all uncrawled pages", "share", True),
+    "of_best": Metric("the same as a share of what the best order has by then", "share", True),
+    "uncrawled": Metric("pages that are to be ordered"),
+    "crawled": Metric("pages that were there before"),
+    "asked": Metric("queries that some page answers"),
+    "pearson": Metric("plain correlation of importance and impact, over the uncrawled pages"),
+}
+
+
+def rows_of(cell: Cell) -> list[Measured]:
+    """A row for each kind of queries (``queries_from``) and each of both datasets (``dataset``)."""
+    return [
+        {"queries_from": float(kind), "dataset": float(dataset), **_row(cell, kind, dataset)}
+        for kind in kinds()
+        for dataset in DATASETS
+    ]
+
+
+def _row(cell: Cell, kind: int, dataset: int) -> dict[str, float]:
+    case = Case(cell.world, cell.span, kind, dataset, cell.seed)
+    outcome = outcome_of(case)
+    impact = outcome.impact
+    fetched = fetched_of(cell, len(impact))
+    mine, best = (accrued(order_of(policy, case), impact, fetched) for policy in (cell.policy, BOUND))
+    return {
+        "impact_share": mine,
+        "of_best": mine / best if best else 1.0,
+        "fetches": float(fetched),
+        "uncrawled": float(len(impact)),
+        "crawled": float(outcome.crawled),
+        "asked": float(outcome.asked),
+        "pearson": _pearson(outcome.importance, impact),
+    }
+
+
+def fetched_of(cell: Cell, pages: int) -> int:
+    """The budget of a cell: a share of the uncrawled pages, at least one of them."""
+    if not 0 < cell.budget <= 1:
+        raise UsageError(f"a budget of {cell.experiment} is a share of the uncrawled pages: above 0, at most 1")
+    return max(int(cell.budget * pages), 1)
+
+
+def accrued(order: Ints, impact: Floats, fetched: int) -> float:
+    """The share of all impact that the first pages of an order have.
+
+    >>> accrued(np.array([2, 0, 1]), np.array([3.0, 1.0, 4.0]), 2)
+    0.875
+    """
+    whole = float(impact.sum())
+    return float(impact[order[:fetched]].sum()) / whole if whole else 1.0
+
+
+def _pearson(one: Floats, other: Floats) -> float:
+    one, other = one - one.mean(), other - other.mean()
+    spread = float(np.sqrt((one @ one) * (other @ other)))
+    return float(one @ other) / spread if spread else np.nan

@@ -18,7 +18,7 @@ from vedette.attention import among_first
 from vedette.frontier.impact.query_need import Improvability, needy
 from vedette.frontier.impact.sketches import Sketches
 from vedette.lab.core.registry import policies
-from vedette.lab.quality.workload_part import result_lists, slot_scores
+from vedette.lab.quality.workload import result_lists, slot_scores
 from vedette.lab.runs.order.run import DRAWN, FILE, FIRST, OURS, Case, kinds, site_at, ties_of, worths_of
 from vedette.lab.runs.order.setting import Cut, Site, cut_of, impacts
 from vedette.policy import Floats, Ints, rng_for

@@ -21,9 +21,9 @@ from vedette.lab.baselines.ranking.uniform import Uniform
 from vedette.lab.core.experiment import Cell, Measured, Metric
 from vedette.lab.runs.ranking.community import Lived, Phases, live_through
 from vedette.lab.runs.ranking.jester import Told, hold_study
+from vedette.lab.worlds.catalog import place_of
 from vedette.lab.worlds.community import community_named
 from vedette.lab.worlds.jester import Jokes, load_jokes
-from vedette.lab.worlds.world_names import place_of
 from vedette.policy import Floats
 from vedette.serve.rank.explore.prospect import Prospect
 

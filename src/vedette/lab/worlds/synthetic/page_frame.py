@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from vedette.lab.worlds.synthetic.names import FARM
-from vedette.lab.worlds.synthetic.sites import Section, Site
+from vedette.lab.worlds.synthetic.sites import FARM, Section, Site
 
 __all__ = ["NOINDEX", "Frame", "frame_of", "framed", "without_canonical"]
 

@@ -3,17 +3,49 @@
 It is small because a month of it must fit into minutes, and every tree of the comparison has to keep up with its time.
 """
 
+from dataclasses import replace
+
 from vedette.lab.worlds.synthetic import MadeWorld
 from vedette.lab.worlds.synthetic.grammar import library
 from vedette.lab.worlds.synthetic.shared import web_of
-from vedette.lab.worlds.synthetic.sites import Size, made_sites
+from vedette.lab.worlds.synthetic.sites import Site, Size, made_sites
 
-__all__ = ["PLACE", "month_world"]
+__all__ = ["PLACE", "PLACE_PRESETS", "births_world", "month_world"]
 
-PLACE = f"{__name__}:month_world"
+# In a day of it there must be enough births for a median, and it must be crawled within a minute or two: three crawlers
+# share the machine, and its time does not run much faster than ours, or all that is measured is how long work takes.
+
+
+PLACE = f"{__name__}:births_world"
 """How a server is told to open it."""
 
-SIZE = Size(hosts=6, pages=400)
+SIZE = Size(hosts=6, pages=240)
+# So many times the births of other made webs.
+MORE = 30.0
+
+
+def births_world(seed: int) -> MadeWorld:
+    """The web of this seed.
+
+    >>> world = births_world(1)
+    >>> day_s = 86_400.0
+    >>> born = [site.births.born(world.start_s + day_s) - site.births.stock for site in world.sites.values()]
+    >>> 80 < sum(born) < 250
+    True
+    """
+    proses = library(seed)
+    sites = tuple(_busy(site) for site in made_sites(SIZE, seed, proses, calm=True))
+    return MadeWorld(f"made:births:{seed}:calm", web_of(seed, sites), proses, calm=True)
+
+
+def _busy(site: Site) -> Site:
+    return replace(site, births=replace(site.births, per_s=MORE * site.births.per_s))
+
+
+PLACE_PRESETS = f"{__name__}:month_world"
+"""How a server is told to open it."""
+
+SIZE_PRESETS = Size(hosts=6, pages=400)
 
 
 def month_world(seed: int) -> MadeWorld:
@@ -24,5 +56,5 @@ def month_world(seed: int) -> MadeWorld:
     (6, True)
     """
     proses = library(seed)
-    web = web_of(seed, made_sites(SIZE, seed, proses, calm=True))
+    web = web_of(seed, made_sites(SIZE_PRESETS, seed, proses, calm=True))
     return MadeWorld(f"made:month:{seed}:calm", web, proses, calm=True)

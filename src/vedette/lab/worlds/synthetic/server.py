@@ -1,15 +1,48 @@
 """Between HTTP and a world: which host is meant, what is answered without asking the world, what is written down."""
 
+import argparse
+import asyncio
+import errno
+import gc
+import json
 import logging
-from collections.abc import Iterable
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from ipaddress import AddressValueError, IPv4Address
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, cast
 
-from vedette.adapters.clock import Clock
-from vedette.lab.judge.access_log import ROBOTS_BYTES, AccessLog, Entry, redirect_target
-from vedette.lab.worlds.synthetic.connection import Exchange, text_reply
+import uvloop
+
+from vedette.adapters.clock import Clock, read_clock, start_clock
+from vedette.errors import UsageError, VedetteError
+from vedette.lab.judge.access_log import ROBOTS_BYTES, AccessLog, Entry, LogHeader, open_log, redirect_target
+from vedette.lab.worlds.constant import ConstantWorld
+from vedette.lab.worlds.synthetic.connection import Connection, Exchange, Limits, Service, text_reply
 from vedette.lab.worlds.synthetic.http_wire import Request
 from vedette.lab.worlds.world import Question, Reply, World, WorldHost
 
-__all__ = ["Front", "Names"]
+__all__ = [
+    "Front",
+    "Names",
+    "Server",
+    "ServerHandle",
+    "connect_to_lines",
+    "open_server",
+    "open_world",
+    "serve",
+    "start_server",
+]
 
 ROBOTS_PLACES_MOST = 10_000
 NAME_LENGTH_MOST = 253
@@ -111,3 +144,316 @@ def _url(request: Request) -> str:
 
 def _header(reply: Reply, name: str) -> str | None:
     return next((value for key, value in reply.headers if key.lower() == name), None)
+
+
+# The Host header says which host is meant, whatever address the request came to, so a person can look at any host by
+# 127.0.0.1; the access log says which address it was. Only loopback addresses are listened on.
+# open_server    inside a running event loop
+# serve          this process, until a signal or the end of its parent
+# start_server   a child process, which ends with its parent
+
+
+LOOPBACK = "127.0.0.1"
+BEAT_S = 0.05
+BEATS_PER_FLUSH = 8
+BACKLOG = 1024
+PORT_TRIES = 50
+STOP_S = 5.0
+
+_MADE = re.compile(r"made:([^:]+)(?::([0-9]{1,18}))?(:calm)?")
+_CONSTANT = re.compile(r"constant:([0-9]{1,9})")
+_ELSEWHERE = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
+
+
+class Server:
+    """A world that is being served; ``stop`` ends every connection and closes the log."""
+
+    def __init__(self, listeners: Sequence[asyncio.Server], service: Service, log: AccessLog | None, port: int) -> None:
+        self.port = port
+        self.clock = service.clock
+        self._listeners = listeners
+        self._service = service
+        self._log = log
+        self._beating = asyncio.get_running_loop().create_task(self._beat())
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._service.connected)
+
+    async def stop(self) -> None:
+        """Let go of every client and of the port."""
+        self._beating.cancel()
+        for listener in self._listeners:
+            listener.close()
+        connections = tuple(self._service.connected)
+        for connection in connections:
+            connection.drop()
+        await asyncio.gather(*(connection.gone for connection in connections))
+        if self._log is not None:
+            self._log.close()
+
+    async def _beat(self) -> None:
+        loop = asyncio.get_running_loop()
+        beats = 0
+        while True:
+            await asyncio.sleep(BEAT_S)
+            beats += 1
+            for connection in tuple(self._service.connected):
+                connection.beat(self.clock.wall(), loop.time())
+            if self._log is not None and beats % BEATS_PER_FLUSH == 0:
+                self._log.flush()
+
+
+async def open_server(
+    world: World, *, clock: Clock, port: int = 0, log_path: Path | None = None, limits: Limits | None = None
+) -> Server:
+    """Serve a world in the running event loop; port 0 lets the system choose one that is free on every address."""
+    sockets = _bind_all(addresses_of(world.hosts()), port)
+    port = int(sockets[0].getsockname()[1])
+    log = _log_of(world, clock, port, log_path)
+    front = Front(world, clock, log)
+    service = Service(clock, limits or Limits(), front.answer, front.note)
+    loop = asyncio.get_running_loop()
+    listeners = [await loop.create_server(lambda: Connection(service), sock=sock, backlog=BACKLOG) for sock in sockets]
+    return Server(listeners, service, log, port)
+
+
+def serve(
+    world: World,
+    *,
+    clock: Clock,
+    port: int = 0,
+    log_path: Path | None = None,
+    ready: Callable[[Server], None] | None = None,
+    parent: int | None = None,
+) -> None:
+    """Serve a world in this process until SIGTERM, SIGINT, or the end of the process ``parent``."""
+    uvloop.run(_serve(world, clock, port, log_path, ready, parent))
+
+
+def connect_to_lines(world: World, port: int) -> list[str]:
+    """How a crawler is told where the hosts of a world are: one ``--connect-to`` value per host."""
+    return [f"{host.name}:80={host.address}:{port}" for host in world.hosts()]
+
+
+def addresses_of(hosts: Iterable[WorldHost]) -> list[str]:
+    """Every address of these hosts, once, after the one that people type; an address of the outside is refused."""
+    addresses = list(dict.fromkeys([LOOPBACK, *(host.address for host in hosts)]))
+    for address in addresses:
+        if not _is_loopback(address):
+            raise UsageError(f"a made web is served on IPv4 loopback only, not on {address}; use 127.x.y.z")
+    return addresses
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return IPv4Address(address).is_loopback
+    except AddressValueError:
+        return False
+
+
+async def _serve(
+    world: World,
+    clock: Clock,
+    port: int,
+    log_path: Path | None,
+    ready: Callable[[Server], None] | None,
+    parent: int | None,
+) -> None:
+    server = await open_server(world, clock=clock, port=port, log_path=log_path)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    # Ctrl-C reaches a whole process group; a child serves on until its parent has finished with it.
+    loop.add_signal_handler(signal.SIGINT, stop.set if parent is None else _nothing)
+    if ready is not None:
+        ready(server)
+    while not stop.is_set() and (parent is None or os.getppid() == parent):
+        try:
+            await asyncio.wait_for(stop.wait(), BEAT_S * BEATS_PER_FLUSH)
+        except TimeoutError:
+            continue
+    await server.stop()
+
+
+def _nothing() -> None:
+    """A signal that is not for us."""
+
+
+def _log_of(world: World, clock: Clock, port: int, path: Path | None) -> AccessLog | None:
+    if path is None:
+        return None
+    header = LogHeader(world.name, clock.speed, clock.world_start_s, clock.wall_start_s, port)
+    return open_log(path, header, clock.now())
+
+
+def _bind_all(addresses: Sequence[str], port: int) -> list[socket.socket]:
+    """One socket per address, all on one port."""
+    _allow_many_files()
+    for _ in range(PORT_TRIES):
+        sockets: list[socket.socket] = []
+        try:
+            for address in addresses:
+                sockets.append(_bind(address, port or (sockets[0].getsockname()[1] if sockets else 0)))
+        except OSError as fault:
+            for sock in sockets:
+                sock.close()
+            if port or fault.errno != errno.EADDRINUSE:
+                raise UsageError(f"port {port} of {address}: {fault.strerror}; name another port, or 0") from None
+        else:
+            return sockets
+    raise VedetteError(
+        f"no port is free on all of {len(addresses)} loopback addresses; end other servers and try again"
+    )
+
+
+def _bind(address: str, port: int) -> socket.socket:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((address, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def _allow_many_files() -> None:
+    """A listener per address and a socket per client soon pass the usual soft limit of 1 024."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+@dataclass(frozen=True, slots=True)
+class ServerHandle:
+    """A server in a child process; usable in a ``with`` block, which stops it."""
+
+    port: int
+    hosts: dict[str, str]
+    clock: Clock
+    process: subprocess.Popen[bytes]
+
+    def connect_to_lines(self) -> list[str]:
+        """As the function of this name, for the hosts of this server."""
+        return [f"{name}:80={address}:{self.port}" for name, address in self.hosts.items()]
+
+    def stop(self) -> None:
+        """End the child and wait for it; its log is complete afterwards."""
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def start_server(
+    world: str,
+    seed: int = 1,
+    *,
+    speed: float = 1.0,
+    clock: Clock | None = None,
+    port: int = 0,
+    log_path: Path | None = None,
+) -> ServerHandle:
+    """Serve a world in a child process; without ``clock`` the world opens now and runs at ``speed``.
+
+    ``world`` is what ``open_world`` takes.
+    """
+    command = [sys.executable, "-m", __name__, world, f"--seed={seed}", f"--speed={speed}", f"--port={port}"]
+    command += [f"--parent={os.getpid()}"]
+    command += [] if clock is None else [f"--clock={clock}"]
+    command += [] if log_path is None else [f"--log={log_path}"]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)  # noqa: S603 - ourselves
+    return _handle_of(process, world)
+
+
+def _handle_of(process: subprocess.Popen[bytes], world: str) -> ServerHandle:
+    line = process.stdout.readline() if process.stdout is not None else b""
+    told: dict[str, Any] = json.loads(line) if line else {"fault": f"the server of {world} ended before it had started"}
+    if "fault" in told:
+        process.communicate()
+        raise UsageError(told["fault"]) if process.returncode == UsageError.exit_code else VedetteError(told["fault"])
+    return ServerHandle(told["port"], told["hosts"], read_clock(told["clock"]), process)
+
+
+def open_world(name: str, seed: int = 1) -> World:
+    """The world that a command line names: made, constant, or what a function of elsewhere makes of the seed.
+
+    A seed within the name wins, so that every world's own name opens it again.
+
+    >>> open_world("made:tiny:7:calm").name
+    'made:tiny:7:calm'
+    """
+    if made := _MADE.fullmatch(name):
+        from vedette.lab.worlds.synthetic import open_made
+
+        return open_made(made[1], int(made[2] or seed), calm=made[3] is not None)
+    if constant := _CONSTANT.fullmatch(name):
+        return ConstantWorld(int(constant[1]))
+    if (other := _ELSEWHERE.fullmatch(name)) and (opener := _opener(other[1], other[2])):
+        return opener(seed)
+    raise UsageError(f'world "{name}": write made:NAME[:SEED][:calm], constant:BYTES or package.module:function')
+
+
+def _opener(module: str, function: str) -> Callable[[int], World] | None:
+    with suppress(ImportError, AttributeError):
+        return cast("Callable[[int], World]", getattr(import_module(module), function))
+    return None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """What the child process does: open, say where, serve."""
+    options = _read_options(arguments)
+    try:
+        world = open_world(options.world, options.seed)
+        # A world is a large heap that never becomes garbage: looking through it again and again is a tax on requests.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(20_000)
+        clock = read_clock(options.clock) if options.clock else start_clock(world.start_s, options.speed)
+        serve(
+            world,
+            clock=clock,
+            port=options.port,
+            log_path=options.log,
+            ready=lambda server: _say(world, server),
+            parent=options.parent,
+        )
+    except VedetteError as fault:
+        sys.stdout.write(json.dumps({"fault": str(fault)}) + "\n")
+        return fault.exit_code
+    return 0
+
+
+def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m vedette.lab.worlds.synthetic.server", description=__doc__)
+    parser.add_argument("world", help="made:NAME[:SEED][:calm], constant:BYTES or package.module:function")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--speed", type=float, default=1.0, help="world seconds per second")
+    parser.add_argument("--clock", help="the clock of another process, as it prints it; instead of --speed")
+    parser.add_argument("--port", type=int, default=0, help="0 = any that is free")
+    parser.add_argument("--log", type=Path, help="where to write the access log")
+    parser.add_argument("--parent", type=int, help="stop when this process is no longer the parent")
+    return parser.parse_args(arguments)
+
+
+def _say(world: World, server: Server) -> None:
+    hosts = {host.name: host.address for host in world.hosts()}
+    sys.stdout.write(json.dumps({"port": server.port, "clock": str(server.clock), "hosts": hosts}) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

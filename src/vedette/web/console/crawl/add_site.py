@@ -5,8 +5,8 @@ Looking at a site may ask its host for its robots.txt. So that is a post, too: n
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, get_args
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -14,17 +14,64 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from vedette.config.site_settings import OWNED, site_of_text
+from vedette.discover.urls.scope import in_scope
 from vedette.errors import VedetteError
-from vedette.model import Site, origin_of
+from vedette.model import ScopeKind, Site, origin_of, registrable_domain
 from vedette.web.commands.commands import AddSite
-from vedette.web.console.crawl.scopes import scopes_of
-from vedette.web.console.crawl.secret_places import places_in_words
-from vedette.web.console.crawl.site_forms import Typed, blank, read_form
+from vedette.web.console.crawl.site_forms import Typed, blank, places_in_words, read_form
 from vedette.web.console.ports.sites import SiteDesk
 from vedette.web.console.ui.layout import Problems, Shell
 from vedette.web.formatting import sentence
 
-__all__ = ["adding_routes"]
+__all__ = ["ScopeLook", "adding_routes", "scopes_of"]
+
+
+class ScopeLook(NamedTuple):
+    """What a scope would take, in words, with URLs that it takes and URLs that it leaves."""
+
+    scope: ScopeKind
+    words: str
+    takes: tuple[str, ...]
+    leaves: tuple[str, ...]
+
+
+def scopes_of(site: Site) -> tuple[ScopeLook, ...]:
+    """What each scope would take, with examples of both sides.
+
+    >>> [look.takes[-1] for look in scopes_of(Site("https://www.example.org/docs/a"))]
+    ['https://www.example.org/docs/page', 'https://www.example.org/elsewhere', 'https://blog.example.org/']
+    """
+    return tuple(_scope(replace(site, include=(), exclude=()), scope) for scope in get_args(ScopeKind))
+
+
+def _scope(site: Site, scope: ScopeKind) -> ScopeLook:
+    scoped = replace(site, scope=scope)
+    examples = _examples(site)
+    takes = tuple(url for url in examples if in_scope(url, scoped) is None)
+    return ScopeLook(scope, _words(scoped), takes, tuple(url for url in examples if url not in takes))
+
+
+def _examples(site: Site) -> tuple[str, ...]:
+    origin = origin_of(site.start)
+    domain = registrable_domain(origin.host)
+    urls = [f"{_folder(site)}page", f"{origin}/elsewhere"]
+    if "." in domain and not (domain.startswith("[") or domain.replace(".", "").isdigit()):
+        urls.append(f"{origin._replace(host=f'blog.{domain}')}/")
+    return tuple(dict.fromkeys(urls))
+
+
+def _folder(site: Site) -> str:
+    return site.start.partition("?")[0].rpartition("/")[0] + "/"
+
+
+def _words(site: Site) -> str:
+    host = origin_of(site.start).host
+    if site.scope == "prefix":
+        return f"only what begins with {_folder(site)}"
+    if site.scope == "host":
+        return f"all of {host}"
+    return f"all of {registrable_domain(host)} and every host below it"
+
 
 Told = dict[str, Any]
 

@@ -12,8 +12,7 @@ from starlette.routing import Route
 
 from vedette.web.console.explain.page import explained_at
 from vedette.web.console.explain.refresh_text import per_cent, worth
-from vedette.web.console.ports.budget_ports import KIND_WORDS, BudgetTold, HeldLine, SpentLine
-from vedette.web.console.ports.monitoring import Watch
+from vedette.web.console.ports.monitoring import KIND_WORDS, BudgetTold, HeldLine, SpentLine, Watch
 from vedette.web.console.ui.layout import Shell
 from vedette.web.console.ui.scales import said
 from vedette.web.console.ui.tables import Column, Table

@@ -12,9 +12,8 @@ from vedette.config.site_settings import OWNED, settings_in_words
 from vedette.errors import VedetteError
 from vedette.model import origin_of
 from vedette.web.commands.commands import PauseSite, RemoveSite, SetSite
-from vedette.web.console.crawl.scopes import scopes_of
-from vedette.web.console.crawl.secret_places import places_in_words
-from vedette.web.console.crawl.site_forms import Typed, changes_between, filled, read_form
+from vedette.web.console.crawl.add_site import scopes_of
+from vedette.web.console.crawl.site_forms import Typed, changes_between, filled, places_in_words, read_form
 from vedette.web.console.crawl.url_list import listed_at
 from vedette.web.console.explain.page import explained_at
 from vedette.web.console.ports.sites import KeptSite, SiteDesk, SiteLine, SiteState

@@ -3,11 +3,127 @@
 from collections.abc import Iterator
 from typing import Any
 
-from vedette.web.console.explain.refresh_text import per_cent, worth
-from vedette.web.console.explain.refresh_words import Fact
-from vedette.web.formatting import number
+from vedette.engine.scheduling.alert_interest import WATCHED_WORTH
+from vedette.web.console.explain.refresh_text import Fact, per_cent, worth
+from vedette.web.formatting import counted, number
 
-__all__ = ["budget_facts"]
+__all__ = ["budget_facts", "first_facts", "look_facts", "rank_facts"]
+
+
+def first_facts(first: dict[str, Any] | None) -> Iterator[Fact]:
+    """The expected gain, where it comes from, and whether it is worth the price; nothing where it was fetched.
+
+    >>> told = {"gain": 0.5, "weighed": True, "usual": 0.25, "why": None, "names": ["Low tide"], "worth": 9.0}
+    >>> told |= {"price": 10.0, "by_links": 0.125}
+    >>> told |= {"matches": [{"query": "low tide", "share": 0.125, "places": ["links"]}]}
+    >>> [fact.words for fact in first_facts(told)]
+    ['0.5 of what one search shows, 2 times what is usual where it lies', \
+'“low tide”, 12.5 % of all searches, by its links', \
+'0.125 of what one search shows', \
+'9, below the price of 10: it waits until the price falls or pages like it bring more; \
+up to one fetch in ten is for such URLs']
+    """
+    if first is None:
+        return
+    yield Fact("Expected gain", _gain(first))
+    for one in first["matches"]:
+        places = " and ".join(f"its {place}" for place in one["places"])
+        yield Fact("People search for", f"“{one['query']}”, {100 * one['share']:.3g} % of all searches, by {places}")
+    if first["by_links"] is not None:
+        yield Fact("By who links to it alone", f"{first['by_links']:.3g} of what one search shows")
+    if first["worth"] is not None:
+        yield Fact("Worth of a first fetch", _worth(first))
+
+
+def _gain(first: dict[str, Any]) -> str:
+    if first["gain"] is None:
+        return f"not known: {first['why']}; so it comes breadth first, or by what pages like it brought"
+    words = f"{first['gain']:.3g} of what one search shows"
+    if not first["weighed"]:
+        return f"{words}, as is usual where it lies; it was found since that was last worked out"
+    return (
+        f"{words}, {first['gain'] / first['usual']:.2g} times what is usual where it lies" if first["usual"] else words
+    )
+
+
+def _worth(first: dict[str, Any]) -> str:
+    worth, price = first["worth"], first["price"]
+    if price is None:
+        return f"{worth:.3g}; nothing has a price, as there is no budget"
+    if worth >= price:
+        return f"{worth:.3g}, at a price of {price:.3g}"
+    below = f"{worth:.3g}, below the price of {price:.3g}"
+    until = "it waits until the price falls or pages like it bring more; up to one fetch in ten is for such URLs"
+    return f"{below}: {until}"
+
+
+def look_facts(look: dict[str, Any] | None) -> Iterator[Fact]:
+    """What it brings, when, what a look would bring now, and who shows the same; nothing where it is no source.
+
+    >>> told = {"an_hour": 0.5, "low": 0.25, "high": 1.0, "expected": 2.04, "looks": 9, "found": 1, "wasted": 8}
+    >>> told |= {"busiest_hours": (8, 9), "alike": ["https://a.example/feed"], "alike_share": [0.62], "watched": 0.5}
+    >>> for fact in look_facts(told):
+    ...     print(fact.words)
+    about 12 a day (6 to 24), most of them at 8 and 9 h UTC
+    about 2.0 new pages now
+    9 looks found 1 new page, 8 of them nothing
+    https://a.example/feed (62 % of what is new here)
+    50 % of what it links to: its new pages count 2.5 times as much
+    """
+    if look is None:
+        return
+    yield Fact("Brings new links", _pace(look))
+    yield Fact("A look may bring", f"about {look['expected']:.1f} new pages now")
+    yield Fact("Looks so far", _looks(look))
+    if look["alike"]:
+        pairs = zip(look["alike"], look["alike_share"], strict=True)
+        said = ", ".join(f"{url} ({100 * share:.0f} % of what is new here)" for url, share in pairs)
+        yield Fact("Shows the same as", said, url=look["alike"][0])
+    if look["watched"]:
+        times = 1.0 + (WATCHED_WORTH - 1.0) * look["watched"]
+        part = "all" if look["watched"] == 1 else f"{100 * look['watched']:.0f} %"
+        yield Fact("Somebody watches", f"{part} of what it links to: its new pages count {times:.2g} times as much")
+
+
+def _pace(look: dict[str, Any]) -> str:
+    mean, low, high = (_number(24 * look[name]) for name in ("an_hour", "low", "high"))
+    hours = " and ".join(str(hour) for hour in sorted(look["busiest_hours"]))
+    return f"about {mean} a day ({low} to {high})" + (f", most of them at {hours} h UTC" if hours else "")
+
+
+def _looks(look: dict[str, Any]) -> str:
+    if not look["looks"]:
+        return "none since its first fetch"
+    found = f"{counted(look['looks'], 'look')} found {counted(look['found'], 'new page')}"
+    return f"{found}, {number(look['wasted'])} of them nothing"
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def rank_facts(ranking: dict[str, Any] | None) -> Iterator[Fact]:
+    """What orders results now, what is known of this one, and how often it was tried; nothing before anybody searched.
+
+    >>> told = {"order": "by relevance: 3 clicks are too few to learn from", "guard_until_s": None, "general": None}
+    >>> [fact.words for fact in rank_facts(told | {"likes": None, "looks": None, "expected": None, "tried": None})]
+    ['by relevance: 3 clicks are too few to learn from']
+    """
+    if ranking is None:
+        return
+    yield Fact("Order of results", ranking["order"], at_s=ranking["guard_until_s"])
+    if ranking["looks"] is not None:
+        yield Fact("Readers", _readers(ranking))
+    if ranking["tried"] is not None:
+        shown, clicks = counted(ranking["tried"]["shown"], "time"), counted(ranking["tried"]["clicks"], "time")
+        yield Fact("Tried", f"shown {shown} to be tried, opened {clicks} then", at_s=ranking["tried"]["first_s"])
+
+
+def _readers(ranking: dict[str, Any]) -> str:
+    looks, likes, expected = ranking["looks"], ranking["likes"], per_cent(ranking["expected"])
+    words = f"of about {looks:.0f} looks lately, {likes:.0f} liked it; {expected} expected"
+    return f"{words}, {per_cent(ranking['general'])} of any page" if ranking["general"] else words
+
 
 _KINDS = {
     "first": "a first fetch",

@@ -5,11 +5,8 @@ from typing import Any, NamedTuple
 
 from vedette.model import Refusal
 from vedette.web.commands.commands import Rule
-from vedette.web.console.explain.decision_text import budget_facts
-from vedette.web.console.explain.first_words import first_facts
-from vedette.web.console.explain.look_words import look_facts
-from vedette.web.console.explain.rank_words import rank_facts
-from vedette.web.console.explain.refresh_words import Fact, refresh_facts
+from vedette.web.console.explain.decision_text import budget_facts, first_facts, look_facts, rank_facts
+from vedette.web.console.explain.refresh_text import Fact, refresh_facts
 from vedette.web.formatting import age, ago, counted, day, language_name
 
 __all__ = ["Fact", "Part", "parts", "verdict"]

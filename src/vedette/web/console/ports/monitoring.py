@@ -5,24 +5,182 @@ from typing import NamedTuple, Protocol
 
 from vedette.adapters.event_store.reader import QueryCount, Totals
 from vedette.adapters.event_store.time_series import Measure
+from vedette.learn.clicks.off_policy import OtherOrder
+from vedette.learn.clicks.rollback_guard import Arm, Guarded
 from vedette.learn.workload import Drift, Rising
-from vedette.web.console.ports.budget_ports import BudgetTold
-from vedette.web.console.ports.discovery_ports import Discovery
 
 __all__ = [
+    "KIND_WORDS",
     "READ_OFF",
+    "BudgetTold",
     "Crawl",
+    "Discovery",
     "DuePage",
+    "FoundPage",
+    "HeldLine",
     "HostLine",
     "Hosts",
     "Machine",
     "Part",
+    "Promoted",
+    "RankingTold",
     "Refresh",
     "Searched",
+    "SourceLine",
+    "SpentLine",
     "Storage",
     "Tenth",
     "Watch",
 ]
+
+# What fetches are for, by the names of ``ring.spending``.
+KIND_WORDS = {
+    "first": "first fetches",
+    "refresh": "refreshes",
+    "look": "looks for new links",
+    "gone": "gone, asked again",
+    "asked": "asked for by the operator",
+    "robots": "robots.txt",
+}
+
+
+class SpentLine(NamedTuple):
+    """What one kind of fetches, or one site, took and brought; ``share`` is of all fetches.
+
+    ``gain`` is what ``measured`` of them brought to search together; a fetch that found nothing changed brought
+    nothing, and is not measured. ``part`` is the share of the budget that the operator gave to a site.
+    """
+
+    name: str
+    fetches: float = 0.0
+    share: float = 0.0
+    failed: float = 0.0
+    bytes: float = 0.0
+    seconds: float = 0.0
+    changed: float = 0.0
+    found: float = 0.0
+    measured: float = 0.0
+    gain: float = 0.0
+    part: float | None = None
+
+    @property
+    def gain_per_fetch(self) -> float | None:
+        """The return on these fetches; None where nothing was measured."""
+        return self.gain / self.fetches if self.measured and self.fetches else None
+
+
+class HeldLine(NamedTuple):
+    """An unseen URL that waits, since it is not worth the price."""
+
+    url: str
+    worth: float
+    price: float
+
+
+class BudgetTold(NamedTuple):
+    """Where the budget went since ``since_s``. ``per_s`` is the budget in fetches a second; None where there is none.
+
+    ``ever`` is of all time, by kind. ``held`` are some of those ``held_urls`` that were not worth the price of late.
+    """
+
+    per_s: float | None = None
+    budget: str = ""
+    price: float | None = None
+    since_s: float = 0.0
+    kinds: tuple[SpentLine, ...] = ()
+    sites: tuple[SpentLine, ...] = ()
+    ever: tuple[SpentLine, ...] = ()
+    held_urls: int = 0
+    held: tuple[HeldLine, ...] = ()
+
+    @property
+    def fetches(self) -> float:
+        """How many there were."""
+        return sum(line.fetches for line in self.kinds)
+
+
+class FoundPage(NamedTuple):
+    """A page that was news: when it was found, and when it was born; None where nobody states that."""
+
+    found_s: float
+    born_s: float | None = None
+
+
+class SourceLine(NamedTuple):
+    """A page that is looked at for what it links to.
+
+    Rates are new links a day, with the ends of what is probable. ``looks``, what they ``found`` and those that were
+    ``wasted`` count from the second fetch on. ``due_s`` is None where it waits to be fetched already.
+    """
+
+    url: str
+    rate_d: float
+    low_d: float
+    high_d: float
+    expected: float
+    looks: int
+    found: int
+    wasted: int
+    due_s: float | None
+    why: str
+
+
+class Discovery(NamedTuple):
+    """How finding new pages goes: those of the last month, the latest first; and the sources, the richest first.
+
+    ``looks``, what they ``found`` and those that were ``wasted`` are sums that fade: of about the last day.
+    """
+
+    pages: tuple[FoundPage, ...] = ()
+    sources: tuple[SourceLine, ...] = ()
+    looks: float = 0.0
+    found: float = 0.0
+    wasted: float = 0.0
+
+
+class Promoted(NamedTuple):
+    """A page that was tried: where it is, since when, how often it was shown for that, and what came of it.
+
+    ``likes`` and ``looks`` are all that is known of it now, faded; ``expected`` is the quality that is believed.
+    """
+
+    url: str
+    first_s: float
+    shown: int
+    clicks: int
+    likes: float
+    looks: float
+    expected: float
+
+
+class RankingTold(NamedTuple):
+    """All of it. ``is_on`` is the operator's setting, ``is_learned`` whether there is enough to go by.
+
+    ``tried`` of ``results`` shown stood there to be tried, in ``trying`` of ``searches``. ``taken_off`` is what the
+    caps on visitors and addresses took, in looks. ``general`` is the quality that is expected of any page. ``orders``
+    is what each order would have brought, had everybody got it.
+    """
+
+    at_s: float = 0.0
+    is_on: bool = True
+    is_learned: bool = False
+    searches: int = 0
+    clicks: int = 0
+    results: int = 0
+    tried: int = 0
+    trying: int = 0
+    general: float = 0.0
+    examined: tuple[float, ...] = ()
+    taken_off: tuple[tuple[str, float], ...] = ()
+    learned: Arm = Arm(0, 0, 0.0, 0.0)
+    plain: Arm = Arm(0, 0, 0.0, 0.0)
+    difference: float = 0.0
+    difference_give_or_take: float = 0.0
+    is_enough: bool = False
+    guard: Guarded = Guarded()
+    promoted: tuple[Promoted, ...] = ()
+    orders: tuple[OtherOrder, ...] = ()
+
 
 NOTHING: Mapping[str, int] = {}
 NO_WORDS: Mapping[str, str] = {}

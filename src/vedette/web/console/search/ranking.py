@@ -12,14 +12,12 @@ from starlette.routing import Route
 
 from vedette.errors import UsageError, VedetteError
 from vedette.learn.clicks.experiment_groups import ALL, PLAIN, UNTRIED
-from vedette.learn.clicks.off_policy import FEWEST, Estimate
-from vedette.learn.clicks.other_orders import OtherOrder
+from vedette.learn.clicks.off_policy import FEWEST, Estimate, OtherOrder
 from vedette.learn.clicks.rollback_guard import FEWEST_PEOPLE, Arm
 from vedette.web.commands.commands import SetMachine
 from vedette.web.console.explain.page import explained_at
 from vedette.web.console.explain.refresh_text import per_cent
-from vedette.web.console.ports.monitoring import Watch
-from vedette.web.console.ports.rank_ports import Promoted, RankingTold
+from vedette.web.console.ports.monitoring import Promoted, RankingTold, Watch
 from vedette.web.console.ui.layout import Shell
 from vedette.web.console.ui.tables import Column, Table
 from vedette.web.formatting import THIN, sentence

@@ -14,8 +14,7 @@ from vedette.web.commands.commands import KINDS, PER_QUERY, AddRules, Dismiss, R
 from vedette.web.commands.rule_text import rule_of
 from vedette.web.console.crawl.site_forms import Typed
 from vedette.web.console.explain.page import LONGEST, explained_at
-from vedette.web.console.ports.ports import ActionLine
-from vedette.web.console.ports.sites import KeptRule, SiteDesk, Stranger
+from vedette.web.console.ports.sites import ActionLine, KeptRule, SiteDesk, Stranger
 from vedette.web.console.ui.layout import Problems, Shell
 from vedette.web.console.ui.tables import Column, Table, csv_answer
 from vedette.web.formatting import exact, sentence

@@ -12,8 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from vedette.web.console.crawl.forecast import tenth_lines
-from vedette.web.console.ports.budget_ports import BudgetTold
-from vedette.web.console.ports.monitoring import Crawl, Tenth, Watch
+from vedette.web.console.ports.monitoring import BudgetTold, Crawl, Tenth, Watch
 
 __all__ = ["amounts_by_reason"]
 

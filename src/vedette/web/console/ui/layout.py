@@ -12,7 +12,7 @@ from vedette.web.auth.access import Access, path_of
 from vedette.web.branding import Look
 from vedette.web.commands.commands import Order
 from vedette.web.console.ports.lab_reports import NO_REPORTS, Reports
-from vedette.web.console.ports.ports import ActionLine, Operator
+from vedette.web.console.ports.sites import ActionLine, Operator
 from vedette.web.rendering import page
 
 __all__ = ["NAVIGATION", "Place", "Problems", "Shell", "with_done"]
