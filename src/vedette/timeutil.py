@@ -8,7 +8,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_tz
 
-__all__ = ["seconds_of", "seconds_of_timeutil"]
+__all__ = ["parse_feed_date", "parse_http_date"]
 
 # Three families are in use: RFC 822 and its heirs (``25 Jun 2010 15:00:00 PST``), RFC 850 and asctime, and ISO 8601. A
 # date is a stranger's text, so an unreadable one is None, never an error. Two-digit years follow RFC 2822, which needs
@@ -37,10 +37,10 @@ _FORMS = tuple(
 )
 
 
-def seconds_of(text: str) -> float | None:
+def parse_http_date(text: str) -> float | None:
     """Unix seconds of a date as people and servers write it, or None.
 
-    >>> seconds_of("Sun, 06 Nov 1994 08:49:37 GMT") == seconds_of("1994-11-06T09:49:37+01:00")
+    >>> parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT") == parse_http_date("1994-11-06T09:49:37+01:00")
     True
     """
     trimmed = text.strip()
@@ -84,7 +84,7 @@ def _offset(parts: dict[str, str]) -> timedelta:
     return -size if parts["sign"] == "-" else size
 
 
-_LONGEST_TIMEUTIL = 64
+_MAX_FEED_DATE = 64
 _W3C = re.compile(
     r"""(?P<year>\d{4}) (?: -?(?P<month>\d{2}) (?: -?(?P<day>\d{2})
         (?: (?:t|\s+) (?P<hour>\d{1,2}) :? (?P<minute>\d{2}) (?: :?(?P<second>\d{2}) (?:[.,]\d+)? )?
@@ -94,14 +94,14 @@ _W3C = re.compile(
 )
 
 
-def seconds_of_timeutil(text: str) -> float | None:
+def parse_feed_date(text: str) -> float | None:
     """Unix seconds of a date as sitemaps and feeds write it, or None.
 
-    >>> seconds_of("1970-01-02"), seconds_of("Fri, 02 Jan 1970 01:00:00 +0100"), seconds_of("yesterday")
+    >>> parse_feed_date("1970-01-02"), parse_feed_date("Fri, 02 Jan 1970 01:00:00 +0100"), parse_feed_date("yesterday")
     (86400.0, 86400.0, None)
     """
     trimmed = text.strip()
-    if len(trimmed) > _LONGEST_TIMEUTIL:
+    if len(trimmed) > _MAX_FEED_DATE:
         return None
     found = _W3C.fullmatch(trimmed)
     try:

@@ -24,7 +24,7 @@ from vedette.fetch.robots.state import (
     verdict,
 )
 from vedette.model import Headers
-from vedette.timeutil import seconds_of
+from vedette.timeutil import parse_http_date
 
 MINUTE_S = 60.0
 DAY_S = 86_400.0
@@ -234,7 +234,7 @@ def test_any_directive_is_read(phrase: str, name: str, agent: str) -> None:
     headers: Headers = (("x-robots-tag", phrase),)
     assert isinstance(from_headers(headers, agent), Directives)
     assert not from_meta([(name, phrase), ("robots", phrase + ", noindex")], agent).index
-    assert seconds_of(phrase) is None or isinstance(seconds_of(phrase), float)
+    assert parse_http_date(phrase) is None or isinstance(parse_http_date(phrase), float)
 
 
 @given(directives, directives, directives)

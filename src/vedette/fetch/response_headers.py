@@ -3,7 +3,7 @@
 import re
 
 from vedette.model import Headers
-from vedette.timeutil import seconds_of
+from vedette.timeutil import parse_http_date
 
 __all__ = ["max_age_s", "retry_after_s"]
 
@@ -34,5 +34,5 @@ def retry_after_s(headers: Headers, now_s: float) -> float:
     count = _COUNT.fullmatch(value)
     if count:
         return float(count[1])
-    date_s = seconds_of(value)
+    date_s = parse_http_date(value)
     return 0.0 if date_s is None else max(date_s - now_s, 0.0)

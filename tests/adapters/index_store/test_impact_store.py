@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vedette.adapters.index_store.impact_store import (
-    FILE,
+    IMPACT_FILE,
     PLACES,
     TOLD,
     Expected,
@@ -65,7 +65,7 @@ def test_another_making_is_seen_and_none_is_none(tmp_path: Path) -> None:
     assert np.isnan(expected.gains(np.array([1], np.uint32), URLS[:1])).all()
 
 
-@pytest.mark.parametrize("name", [FILE, PLACES])
+@pytest.mark.parametrize("name", [IMPACT_FILE, PLACES])
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 nothing", b"\x93NUMPY\x01\x00 half"])
 def test_damage_is_as_if_nobody_knew(tmp_path: Path, name: str, damage: bytes) -> None:
     """A file that a full disk cut short, or that something else wrote over, fails nobody."""
@@ -73,7 +73,7 @@ def test_damage_is_as_if_nobody_knew(tmp_path: Path, name: str, damage: bytes) -
     (tmp_path / name).write_bytes(damage)
     expected = Expected(tmp_path)
     gains = expected.gains(np.array([1, 99], np.uint32), URLS[:2])
-    assert np.isnan(gains[0]) or gains[0] == 4.0 or name == FILE
+    assert np.isnan(gains[0]) or gains[0] == 4.0 or name == IMPACT_FILE
     assert len(expected.fronts(np.array([1.0]))) == 1
 
 
@@ -85,7 +85,7 @@ def test_numbers_that_make_no_sense_are_not_believed(tmp_path: Path) -> None:
 
 def test_columns_of_another_kind_are_not_taken_for_gains(tmp_path: Path) -> None:
     """A file of whole numbers, say."""
-    with (tmp_path / FILE).open("wb") as file:
+    with (tmp_path / IMPACT_FILE).open("wb") as file:
         np.save(file, np.arange(5))
     assert Expected(tmp_path).turn == 0
 

@@ -30,7 +30,7 @@ from vedette.serve.ads.policies.bayes_greedy import Believed
 from vedette.serve.ads.slot_factors import FIRST_FACTORS
 
 SMALL = Setting(days=2, queries=300, share=0.3, new=0.1)
-POLICIES = policies("serve.sponsor")
+POLICIES = policies("ads")
 
 
 def days_of(seed: int = 1, setting: Setting = SMALL) -> list[MarketDay]:

@@ -14,7 +14,7 @@ from vedette.adapters.crawl_store.url_list import unseen_after
 from vedette.adapters.event_store.writer import RecordBook
 from vedette.adapters.index_store.gain_store import GainBook
 from vedette.adapters.index_store.generations import Generations
-from vedette.adapters.index_store.impact_store import FILE as SKETCHES
+from vedette.adapters.index_store.impact_store import SKETCH_FILE as SKETCHES
 from vedette.adapters.index_store.impact_store import Expected, KeptSketches, read_sketches, read_told, write_sketches
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.adapters.index_store.tantivy_index import open_reader

@@ -17,7 +17,7 @@ from vedette.index.quality.term_curves import Gathered, TermCurves
 from vedette.index.quality.watched_terms import NO_WORDS, Watched
 from vedette.runtime.indexing.gain_meter import Gauge
 from vedette.runtime.indexing.term_curves import (
-    FILE,
+    CURVES_FILE,
     PAID_SHARE,
     CurveFile,
     Curving,
@@ -82,10 +82,10 @@ def test_curves_say_how_they_were_made(tmp_path: Path) -> None:
     made = made_of(tmp_path)
     assert made is not None
     assert (made.pages, made.took_s) == (12, 0.5)
-    with (tmp_path / FILE).open("wb") as file:
+    with (tmp_path / CURVES_FILE).open("wb") as file:
         np.savez(file, numbers=np.zeros(0))
     assert made_of(tmp_path) is None
-    (tmp_path / FILE).write_bytes(b"PK nothing")
+    (tmp_path / CURVES_FILE).write_bytes(b"PK nothing")
     assert made_of(tmp_path) is None
     assert CurveFile(tmp_path).curves() is None
 
@@ -98,8 +98,8 @@ def test_after_a_restart_good_curves_are_left_as_they_are(tmp_path: Path) -> Non
     keep_curves(tmp_path, no_curves(), 1, 0.5)
     with closing(Curving(tmp_path, start_clock(0.0, 1.0))) as curving:
         assert not curving.step(table, 5, 100.0)
-        old_s = (tmp_path / FILE).stat().st_mtime - 8 * DAY_S
-        os.utime(tmp_path / FILE, (old_s, old_s))
+        old_s = (tmp_path / CURVES_FILE).stat().st_mtime - 8 * DAY_S
+        os.utime(tmp_path / CURVES_FILE, (old_s, old_s))
         assert curving.step(table, 6, 200.0)
         assert not curving.step(table, 6, 300.0)
 

@@ -20,7 +20,7 @@ from vedette.learn.clicks.rollback_guard import Guarded
 from vedette.learn.events import Event, Record, SlateRecord
 from vedette.runtime.commands.setting_commands import carry_out_setting, learns
 from vedette.runtime.search.click_learning import Learning, learn
-from vedette.runtime.search.reputation_store import FILE, ReputationFile, keep_told, read_told, status_words
+from vedette.runtime.search.reputation_store import REPUTATION_FILE, ReputationFile, keep_told, read_told, status_words
 from vedette.serve.rank.reranking import POLICY, UNPROVEN
 from vedette.web.commands.commands import SetMachine
 from vedette.web.console.ports.monitoring import RankingTold
@@ -82,10 +82,10 @@ def test_clicks_become_a_file_that_searches_read(tmp_path: Path, generation: Pat
 
 def test_few_clicks_leave_relevance(tmp_path: Path, generation: Path) -> None:
     """There is no file then, and an older one goes; it is said why."""
-    (generation / FILE).touch()
+    (generation / REPUTATION_FILE).touch()
     record(tmp_path, *made_record(PAGES, 20))
     told = learn(tmp_path, generation, NOW_S)
-    assert not (generation / FILE).exists()
+    assert not (generation / REPUTATION_FILE).exists()
     assert "too few" in status_words(told, NOW_S)
 
 
@@ -122,7 +122,7 @@ def test_harm_brings_back_the_safe_order(tmp_path: Path, generation: Path) -> No
     record(tmp_path, half + back, quick)
     told = learn(tmp_path, generation, NOW_S)
     assert told.difference < 0
-    assert not (generation / FILE).exists()
+    assert not (generation / REPUTATION_FILE).exists()
     assert "guard" in status_words(told, NOW_S)
     assert learn(tmp_path, generation, NOW_S + DAY_S).guard == told.guard
 
@@ -157,12 +157,12 @@ def test_groups_are_compared_over_the_same_hours(tmp_path: Path, generation: Pat
 
 def test_switched_off_is_off(tmp_path: Path, generation: Path) -> None:
     """What was learned is not used any more, and that is told; a guard is let go, with the evidence that it had."""
-    (generation / FILE).touch()
+    (generation / REPUTATION_FILE).touch()
     keep_told(generation.parent, RankingTold(guard=Guarded(9.0, 0.0, "so")))
     learning = Learning(tmp_path, start_clock(NOW_S, 1.0), configured=False)
     learning.step(generation, 100.0)
     learning.close()
-    assert not (generation / FILE).exists()
+    assert not (generation / REPUTATION_FILE).exists()
     told = read_told(generation.parent)
     assert told is not None
     assert "switched off" in status_words(told, 5.0)
@@ -173,18 +173,18 @@ def test_switched_off_is_off(tmp_path: Path, generation: Path) -> None:
 def test_an_order_switches_it_off_and_on_while_it_runs(tmp_path: Path, generation: Path) -> None:
     """What the operator chose goes before what is configured, within seconds; given back, the file holds again."""
     folder = tmp_path / "data"
-    (generation / FILE).touch()
+    (generation / REPUTATION_FILE).touch()
     with hold(folder):
         state = open_state(folder, "here", NOW_S)
         learning = Learning(folder, start_clock(NOW_S, 1.0), configured=True)
         try:
             learning.step(generation, 100.0)
-            assert (generation / FILE).exists()
+            assert (generation / REPUTATION_FILE).exists()
             carry_out_setting(SetMachine({"serve.learn": "false"}), state)
             state.commit()
             assert not learns(state.book, configured=True)
             learning.step(generation, 110.0)
-            assert not (generation / FILE).exists()
+            assert not (generation / REPUTATION_FILE).exists()
             carry_out_setting(SetMachine({"serve.learn": None}), state)
             assert learns(state.book, configured=True)
         finally:
@@ -195,7 +195,7 @@ def test_an_order_switches_it_off_and_on_while_it_runs(tmp_path: Path, generatio
 @pytest.mark.parametrize("damage", [b"", b"PK no archive", b"\0" * 500])
 def test_a_damaged_file_is_as_none(generation: Path, damage: bytes) -> None:
     """Searches go on by relevance."""
-    (generation / FILE).write_bytes(damage)
+    (generation / REPUTATION_FILE).write_bytes(damage)
     (generation.parent / "ranking.json").write_bytes(damage)
     file = ReputationFile(generation)
     file.look()

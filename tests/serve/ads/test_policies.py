@@ -24,7 +24,7 @@ from vedette.serve.ads.by_score import NOTHING
 from vedette.serve.ads.candidates import ranked
 from vedette.serve.ads.policies.bayes_greedy import Believed
 
-POLICIES = policies("serve.sponsor")
+POLICIES = policies("ads")
 ONE = ads(1, bid=[250], asked=[100], shown=[20], clicked=[3], remaining=[500], budget=[2_000])
 
 

@@ -45,7 +45,7 @@ __all__ = [
 # A generation that has none begins anew, and so does one whose file is damaged.
 
 
-FILE = "sketches"
+SKETCH_FILE = "sketches"
 UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
@@ -60,7 +60,7 @@ class KeptSketches(NamedTuple):
 
 def write_sketches(generation: Path, kept: KeptSketches) -> None:
     """Keep them, in one step."""
-    draft, sketches, rates = generation / f"{FILE}.new", kept.sketches, kept.rates
+    draft, sketches, rates = generation / f"{SKETCH_FILE}.new", kept.sketches, kept.rates
     with draft.open("wb") as file:
         np.savez(
             file,
@@ -72,12 +72,12 @@ def write_sketches(generation: Path, kept: KeptSketches) -> None:
             top=np.array(rates.top),
             seq=np.array(kept.seq),
         )
-    draft.replace(generation / FILE)
+    draft.replace(generation / SKETCH_FILE)
 
 
 def read_sketches(generation: Path) -> KeptSketches | None:
     """Those of a generation; None where there are none that can be read."""
-    with suppress(*UNREADABLE), (generation / FILE).open("rb") as file, np.load(file) as kept:
+    with suppress(*UNREADABLE), (generation / SKETCH_FILE).open("rb") as file, np.load(file) as kept:
         score, page = kept["score"].astype(np.float64), kept["page"].astype(np.int64)
         prints, lost, rates = kept["prints"], kept["lost"], kept["rates"]
         is_sound = score.ndim == 2 and score.shape == page.shape and score.shape[1] > FIRST
@@ -88,7 +88,7 @@ def read_sketches(generation: Path) -> KeptSketches | None:
     return None
 
 
-FILE_IMPACT_STORE, PLACES, LINKS, TOLD = "expected", "expected.places", "expected.links", "expected.json"
+IMPACT_FILE, PLACES, LINKS, TOLD = "expected", "expected.places", "expected.links", "expected.json"
 MOST_PLACES = 200_000
 Narrow = npt.NDArray[np.float32]
 
@@ -143,11 +143,11 @@ class Expected:
 
     def refresh(self) -> bool:
         """See what was written since; whether there was anything."""
-        written_ns = _written_ns(self._index / FILE_IMPACT_STORE)
+        written_ns = _written_ns(self._index / IMPACT_FILE)
         if written_ns == self._written_ns:
             return False
         self._written_ns = written_ns
-        self._gains, self._places = _read_gains(self._index / FILE_IMPACT_STORE), _read_places(self._index / PLACES)
+        self._gains, self._places = _read_gains(self._index / IMPACT_FILE), _read_places(self._index / PLACES)
         self.turn = self.turn + 1 if len(self._gains) else 0
         return True
 
@@ -192,10 +192,10 @@ def write_expected(index: Path, gains: Narrow, places: Places, links: Narrow | N
             bounds=places.bounds,
         )
     draft.replace(index / PLACES)
-    draft = index / f"{FILE_IMPACT_STORE}.new"
+    draft = index / f"{IMPACT_FILE}.new"
     with draft.open("wb") as file:
         np.save(file, gains)
-    draft.replace(index / FILE_IMPACT_STORE)
+    draft.replace(index / IMPACT_FILE)
 
 
 def write_told(index: Path, told: Mapping[str, object]) -> None:
@@ -221,7 +221,7 @@ def by_links(index: Path, id_: int) -> float | None:
 
 def forget_expected(index: Path) -> None:
     """Nothing is expected any more."""
-    for name in (FILE_IMPACT_STORE, PLACES, LINKS):
+    for name in (IMPACT_FILE, PLACES, LINKS):
         (index / name).unlink(missing_ok=True)
 
 

@@ -30,13 +30,13 @@ from vedette.lab.judge.birth_delays import Delays, delays_of, told_first
 from vedette.lab.judge.live_quality import Holding
 from vedette.lab.judge.webhook_receiver import HookReceiver, Received, received, start_receiver
 from vedette.lab.worlds.synthetic import MadeWorld
-from vedette.lab.worlds.synthetic.presets import PLACE, births_world
+from vedette.lab.worlds.synthetic.presets import BIRTHS_PLACE, births_world
 from vedette.lab.worlds.synthetic.server import start_server
 from vedette.model import Site
 from vedette.runtime.commands.executor import carry_out
 from vedette.runtime.commands.offline import written
 from vedette.runtime.processes.settings import LiveSettings
-from vedette.timeutil import seconds_of
+from vedette.timeutil import parse_feed_date
 from vedette.web.commands.alert_text import watch_of
 from vedette.web.commands.commands import AddWatch, Order, SetSite
 
@@ -132,7 +132,7 @@ def _padded(row: tuple[str, ...], widths: list[int]) -> list[str]:
     return [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
 
 
-DAY_S_BIRTHS = 86_400.0
+DAY_S = 86_400.0
 SPEED = 200.0
 LEARNING_D = 0.25
 # Births of the last hours are not counted: they had no time to be found.
@@ -142,7 +142,7 @@ LAST_S = 4 * 3_600.0
 BUDGET_SHARE, SITEMAPS_SHARE = 1.0, 0.6
 BEAT_S = 0.05
 STEPS_A_DAY = 24
-NEVER_S = 30 * DAY_S_BIRTHS
+NEVER_S = 30 * DAY_S
 # The refresh policy of each; the last has none that would be due within a day.
 WAYS = {"default": PREFERRED, "uniform": "uniform", "sitemaps": "nutch"}
 
@@ -172,7 +172,7 @@ def _played(options: argparse.Namespace, folder: Path, world: MadeWorld, speed: 
         ready = [_settled(one, held, budget, receiver, clock) for one in some]
         begin_s, end_s = _watch(ready, budget, clock, options.days, progress, heed)
     progress.say("measuring")
-    window = (begin_s + LEARNING_D * DAY_S_BIRTHS, end_s)
+    window = (begin_s + LEARNING_D * DAY_S, end_s)
     told = list(received(folder / "told.log"))
     ways = [_measured(one, world, window, told, options.seed) for one in ready]
     command = f"vedette demo --births --days {options.days} --seed {options.seed} --speed {speed:g}"
@@ -181,7 +181,7 @@ def _played(options: argparse.Namespace, folder: Path, world: MadeWorld, speed: 
 
 def _contender(name: str, world: MadeWorld, seed: int, clock: Clock, folder: Path, stack: ExitStack) -> Contender:
     log = folder / f"{name}-access.log"
-    server = stack.enter_context(start_server(PLACE, seed, clock=clock, log_path=log))
+    server = stack.enter_context(start_server(BIRTHS_PLACE, seed, clock=clock, log_path=log))
     settings = settings_of({"refresh.policy": WAYS[name]}, server, list(world.sites), folder / name)
     return Contender(name, settings, server)
 
@@ -190,7 +190,7 @@ def _settled(one: Contender, held: Holding, budget: int, receiver: HookReceiver,
     """With a watch for everything, and looks at sources as its way has them."""
     watch = watch_of("all", "*", webhook=receiver.address(one.policy))
     sitemaps = [url for url, row in held.items() if row.kind == "sitemap"] if one.policy == "sitemaps" else []
-    every_s = len(sitemaps) * DAY_S_BIRTHS / (SITEMAPS_SHARE * budget)
+    every_s = len(sitemaps) * DAY_S / (SITEMAPS_SHARE * budget)
     promises = [_promise(site, sitemaps, every_s) for site in one.settings.sites]
     orders: list[Order] = [AddWatch(watch), *(each for each in promises if each.changes["promise"])]
     with written(one.settings.folder, time.time()) as state:
@@ -198,7 +198,7 @@ def _settled(one: Contender, held: Holding, budget: int, receiver: HookReceiver,
             carry_out(order, state, clock.now(), "the demo")
         state.db.execute("COMMIT")
     # All lists are looked at once as the first crawl left them; then at this pace, where no price is asked.
-    turn_s = {"uniform": len(held) / budget * DAY_S_BIRTHS, "sitemaps": NEVER_S}.get(one.policy)
+    turn_s = {"uniform": len(held) / budget * DAY_S, "sitemaps": NEVER_S}.get(one.policy)
     return one if turn_s is None else replace(one, settings=_paced(one.settings, turn_s))
 
 
@@ -219,7 +219,7 @@ def _watch(
     with running(some, f"{budget}/d", forever=True) as trees:
         begin_s, steps = clock.now(), round((days + LEARNING_D) * STEPS_A_DAY)
         for step in range(1, steps + 1):
-            while clock.now() < begin_s + step * DAY_S_BIRTHS / STEPS_A_DAY:
+            while clock.now() < begin_s + step * DAY_S / STEPS_A_DAY:
                 heed()
                 tend(trees)
                 time.sleep(BEAT_S)  # how often we look; crawlers run in other processes
@@ -233,7 +233,7 @@ def _measured(
     begin_s, end_s = window
     own = [each for each in told if each.name == one.policy and each.at_s <= end_s]
     births = _births(world, begin_s, end_s - LAST_S)
-    seen = [(each.url, at_s) for each in own if (at_s := seconds_of(each.seen_at)) is not None]
+    seen = [(each.url, at_s) for each in own if (at_s := parse_feed_date(each.seen_at)) is not None]
     fetches = sum(begin_s <= entry.start_s <= end_s for entry in read_log(one.log)[1])
     found = delays_of(births, told_first(seen), seed)
     return Way(one.policy, delays_of(births, told_first([(each.url, each.at_s) for each in own]), seed), found, fetches)

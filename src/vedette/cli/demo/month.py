@@ -24,7 +24,7 @@ from vedette.lab.core.plots import Dot, Plot, Series, draw
 from vedette.lab.judge.access_log import Entry, read_log
 from vedette.lab.judge.live_quality import Holding, Run, Truth, Watched, measured
 from vedette.lab.worlds.synthetic import MadeWorld
-from vedette.lab.worlds.synthetic.presets import PLACE, month_world
+from vedette.lab.worlds.synthetic.presets import MONTH_PLACE, month_world
 
 __all__ = ["POLICIES", "Month", "as_json", "as_text", "check_place", "play", "write_report"]
 
@@ -262,7 +262,7 @@ def play(options: argparse.Namespace, folder: Path) -> int:
 def _played(options: argparse.Namespace, folder: Path, world: MadeWorld, speed: float, progress: Progress) -> Month:
     clock = start_clock(world.start_s, speed)
     with signals() as heed, ExitStack() as stack:
-        some = contenders(POLICIES, PLACE, options.seed, list(world.sites), clock, folder, stack)
+        some = contenders(POLICIES, MONTH_PLACE, options.seed, list(world.sites), clock, folder, stack)
         with closing(crawl_fully(some)) as beats:
             for _ in beats:
                 heed()

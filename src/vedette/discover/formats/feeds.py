@@ -25,7 +25,7 @@ from vedette.discover.formats.xml_reader import (
     text_of,
 )
 from vedette.discover.urls.normalize import resolve
-from vedette.timeutil import seconds_of
+from vedette.timeutil import parse_feed_date
 
 __all__ = ["MOST_ENTRIES", "Feed", "FeedEntry", "is_feed", "read_feed"]
 
@@ -184,5 +184,5 @@ def _title(record: Record, document: Document) -> str:
 
 
 def _moment(record: Record, meaning: str) -> float | None:
-    read = (seconds_of(each.text) for each in record.all(meaning))
+    read = (parse_feed_date(each.text) for each in record.all(meaning))
     return next((moment_s for moment_s in read if moment_s is not None), None)

@@ -15,7 +15,7 @@ from itertools import islice
 
 from vedette.discover.formats.xml_reader import LONGEST_TEXT, Record, Vocabulary, read_records, root_of, text_of
 from vedette.discover.urls.normalize import resolve
-from vedette.timeutil import seconds_of
+from vedette.timeutil import parse_feed_date
 
 __all__ = ["MOST_ENTRIES", "Entry", "Sitemap", "is_sitemap", "read_sitemap"]
 
@@ -107,7 +107,7 @@ def _entry(record: Record, loc: str) -> Entry:
     frequency = record.text("changefreq").lower()
     return Entry(
         loc=loc,
-        lastmod_s=seconds_of(record.text("lastmod")),
+        lastmod_s=parse_feed_date(record.text("lastmod")),
         changefreq=frequency if frequency in _FREQUENCIES else "",
         priority=_priority(record.text("priority")),
     )

@@ -73,7 +73,7 @@ REQUEST_BYTES = 100_000.0
 SECOND_BYTES = 100_000.0
 LONGEST_S = 30.0
 MOST = 3.0
-REMEMBERED_FETCH_COST = 1_000  # fetches, over which the mean is about taken
+COST_HOSTS = 1_000  # fetches, over which the mean is about taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +94,10 @@ class FetchCost:
         if not sizes:
             return self
         seen = self.seen + len(sizes)
-        weight = len(sizes) / min(seen, max(REMEMBERED_FETCH_COST, len(sizes)))
+        weight = len(sizes) / min(seen, max(COST_HOSTS, len(sizes)))
         mean_bytes = self.mean_bytes + weight * (float(np.mean(sizes)) - self.mean_bytes)
         mean_s = self.mean_s + weight * (float(np.mean(_held(seconds))) - self.mean_s)
-        return FetchCost(mean_bytes, min(seen, REMEMBERED_FETCH_COST), mean_s)
+        return FetchCost(mean_bytes, min(seen, COST_HOSTS), mean_s)
 
     def of(self, sizes: Sequence[int], seconds: Sequence[float | None]) -> Floats:
         """What pages cost that are so large and take so long, the mean where None; 1 each where nothing was seen."""

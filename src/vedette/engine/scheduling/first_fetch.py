@@ -126,7 +126,7 @@ FIRSTS = "first fetches"
 # The part of a budget that is for unseen URLs in any case, and how much of it may be saved.
 FLOOR, SAVED_S = 0.1, 600.0
 ASK_AGAIN_S = 60.0
-KEEP_EVERY_S_FIRST_FETCH = 600.0
+SAVE_EVERY_S = 600.0
 MOST_FOLDERS = 20_000
 COSTS = Returns(usual=1.0, hope=0.0)
 
@@ -229,7 +229,7 @@ class FirstFetches:
             self._keep_now_and_then(now_s)
 
     def _keep_now_and_then(self, now_s: float) -> None:
-        if self._kept_s is None or abs(now_s - self._kept_s) >= KEEP_EVERY_S_FIRST_FETCH:
+        if self._kept_s is None or abs(now_s - self._kept_s) >= SAVE_EVERY_S:
             self._book.set_life(FIRSTS, json.dumps(asdict(self._firsts)))
             self._kept_s = now_s
 

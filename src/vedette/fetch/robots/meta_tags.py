@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from vedette.model import Headers
-from vedette.timeutil import seconds_of
+from vedette.timeutil import parse_http_date
 
 __all__ = ["FREE", "Directives", "from_headers", "from_meta", "merge"]
 
@@ -128,5 +128,5 @@ def _limited(value: str) -> Directives:
 
 
 def _dated(*readings: str) -> Directives:
-    dates = (seconds_of(reading) for reading in readings)
+    dates = (parse_http_date(reading) for reading in readings)
     return Directives(unavailable_after_s=next((date for date in dates if date is not None), None))

@@ -39,7 +39,7 @@ __all__ = [
 DEFAULT = "default"
 BOUND = "bound-"
 # The package of a stage, where the stage is called otherwise.
-CAPABILITIES: Mapping[str, str] = {"order": "frontier"}
+CAPABILITIES: Mapping[str, str] = {"order": "frontier", "ads": "serve.ads"}
 # What decides live today, stage by stage (see ring.refreshing and ring.choice).
 LIVE: Mapping[str, str] = {"order": "breadth", "refresh": "expected-gain", "discover": "accrual"}
 _ASKED_OF_EXPERIMENTS = (

@@ -13,10 +13,8 @@ How attractive a result is leans on a prior, with the weight of a few views, so 
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from vedette.learn.clicks.impressions import Bools as Bools_lots
-from vedette.learn.clicks.impressions import Impressions
+from vedette.learn.clicks.impressions import Bools, Impressions
 from vedette.policy import Floats, Ints
 
 __all__ = ["Cascade", "Clicks", "Position", "examined_by_lots", "fit_cascade", "fit_position", "leaning_on"]
@@ -60,7 +58,7 @@ def examined_by_lots(seen: Impressions, modelled: Floats) -> Floats:
     return np.asarray(np.minimum(np.exp(mixed), 1.0))
 
 
-def _tables(result: Ints, place: Ints, clicked: Bools_lots, places: int) -> tuple[Floats, Floats]:
+def _tables(result: Ints, place: Ints, clicked: Bools, places: int) -> tuple[Floats, Floats]:
     """Showings and clicks, a row for each result and a column for each place."""
     rows = int(result.max()) + 1
     at = result * places + place
@@ -78,8 +76,7 @@ def _fitted(shown: Floats, clicked: Floats, start: Floats) -> Floats:
     return np.asarray(examined)
 
 
-Bools = npt.NDArray[np.bool_]
-STEPS_EXAMINATION = 30
+EM_STEPS = 30
 WEIGHT = 5.0  # views that the prior counts for
 
 
@@ -142,7 +139,7 @@ def fit_position(log: Clicks, prior: Floats) -> Position:
     """The position model; ``prior`` is what is believed of each result before its clicks."""
     examined, attraction = 1.0 / np.arange(1.0, log.places + 1.0), prior
     clicks = _by_result(log, log.clicked)
-    for _ in range(STEPS_EXAMINATION):
+    for _ in range(EM_STEPS):
         each = attraction[log.result]
         missed = 1 - examined * each
         looked = np.where(log.clicked, 1.0, examined * (1 - each) / missed)
@@ -159,7 +156,7 @@ def fit_cascade(log: Clicks, prior: Floats, *, stops_at_click: bool = False) -> 
     """The DBN, or the pure cascade where a click ends the search."""
     model = Cascade(prior, 1 - 1e-6, 1 - 1e-6) if stops_at_click else Cascade(prior, 0.5, 0.8)
     clicks = _by_result(log, log.clicked)
-    for _ in range(STEPS_EXAMINATION):
+    for _ in range(EM_STEPS):
         ways, _known = _ways(model, log)
         ways /= np.maximum(ways.sum(axis=1, keepdims=True), _TINY)
         # Whoever stopped at a depth had looked at all before it.

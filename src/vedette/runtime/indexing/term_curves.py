@@ -52,21 +52,21 @@ __all__ = [
     "write_curves",
 ]
 
-FILE = "needs"
+NEEDS_FILE = "needs"
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
 def keep_needs(generation: Path, needs: Needs) -> None:
     """In one step, so that whoever reads has the old or the new."""
-    draft = generation / f"{FILE}.new"
+    draft = generation / f"{NEEDS_FILE}.new"
     with draft.open("wb") as file:
         np.savez(file, numbers=needs.numbers, gained=needs.gained, changes=needs.changes)
-    draft.replace(generation / FILE)
+    draft.replace(generation / NEEDS_FILE)
 
 
 def read_needs(generation: Path) -> Needs:
     """What was kept; nothing where that is missing or makes no sense."""
-    with suppress(*_UNREADABLE), np.load(generation / FILE) as kept:
+    with suppress(*_UNREADABLE), np.load(generation / NEEDS_FILE) as kept:
         needs = Needs(*(kept[name] for name in Needs._fields))
         sizes = {len(column) for column in needs}
         if len(sizes) == 1 and needs.numbers.dtype == np.uint32 and all(np.isfinite(each).all() for each in needs[1:]):
@@ -74,7 +74,7 @@ def read_needs(generation: Path) -> Needs:
     return Needs.none()
 
 
-FILE_TERM_CURVES = "curves"
+CURVES_FILE = "curves"
 LEARNED_S = 90 * 86_400.0  # what is older counts next to nothing
 PAGES_AT_ONCE = 1000
 NAMED_PAGES = 20_000  # of so many pages, evenly spread, it is read what they are called
@@ -140,7 +140,7 @@ class CurveFile:
     """The curves of a generation, read again when there are others; ``needy`` says which words are needy."""
 
     def __init__(self, generation: Path) -> None:
-        self._path = generation / FILE_TERM_CURVES
+        self._path = generation / CURVES_FILE
         self._written_ns = 0
         self._curves: TermCurves | None = None
         self._again: TermCurves | None = None
@@ -165,7 +165,7 @@ class CurveFile:
 
 def made_of(generation: Path) -> Made | None:
     """How the curves of a generation were made; None where there are none that can be read."""
-    path = generation / FILE_TERM_CURVES
+    path = generation / CURVES_FILE
     with suppress(*UNREADABLE), np.load(path) as kept:
         pages, took_s = kept["made"].tolist()
         return Made(int(pages), float(took_s), time.time() - path.stat().st_mtime)
@@ -186,7 +186,7 @@ def keep_curves(generation: Path, curves: TermCurves, pages: int, took_s: float,
 
     ``needy`` are the words by which new versions of known pages are measured; without it all are.
     """
-    draft = generation / f"{FILE_TERM_CURVES}.new"
+    draft = generation / f"{CURVES_FILE}.new"
     with draft.open("wb") as file:
         np.savez(
             file,
@@ -198,7 +198,7 @@ def keep_curves(generation: Path, curves: TermCurves, pages: int, took_s: float,
             made=np.array([pages, took_s]),
             needy=np.arange(len(curves.watched)) if needy is None else needy,
         )
-    draft.replace(generation / FILE_TERM_CURVES)
+    draft.replace(generation / CURVES_FILE)
 
 
 def learned(folder: Path, now_s: float) -> Workload:

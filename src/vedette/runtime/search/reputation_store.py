@@ -15,9 +15,9 @@ from vedette.serve.rank.reputation import Reputation
 from vedette.web.console.ports.monitoring import Promoted, RankingTold
 
 __all__ = [
-    "FILE",
-    "FILE_REPUTATION_STORE",
     "MOST_PROMOTED",
+    "REPUTATION_FILE",
+    "STATUS_FILE",
     "ReputationFile",
     "drop_reputation",
     "keep_reputation",
@@ -29,21 +29,21 @@ __all__ = [
 # index/ranking.json outlives a generation, so a guard that holds goes on when the index is built anew.
 
 
-FILE = "ranking.json"
+STATUS_FILE = "ranking.json"
 MOST_PROMOTED = 50
 
 
 def keep_told(index: Path, told: RankingTold) -> None:
     """In one step."""
-    draft = index / f"{FILE}.new"
+    draft = index / f"{STATUS_FILE}.new"
     draft.write_text(json.dumps(told._asdict(), allow_nan=True), "utf-8")
-    draft.replace(index / FILE)
+    draft.replace(index / STATUS_FILE)
 
 
 def read_told(index: Path) -> RankingTold | None:
     """What was last told; None where nothing was, or it cannot be read."""
     with suppress(OSError, ValueError, TypeError, KeyError):
-        kept: dict[str, Any] = json.loads((index / FILE).read_text("utf-8"))
+        kept: dict[str, Any] = json.loads((index / STATUS_FILE).read_text("utf-8"))
         kept |= {"learned": Arm(*kept["learned"]), "plain": Arm(*kept["plain"]), "guard": Guarded(*kept["guard"])}
         kept |= {"promoted": tuple(Promoted(*each) for each in kept["promoted"])}
         kept |= {"orders": tuple(map(_order, kept.get("orders", ())))}
@@ -78,29 +78,29 @@ def status_words(told: RankingTold | None, now_s: float) -> str:
     return f"by relevance and {told.clicks} clicks; {share:.1%} of what was shown was there to be tried"
 
 
-FILE_REPUTATION_STORE = "reputation"
+REPUTATION_FILE = "reputation"
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile)
 
 
 def keep_reputation(generation: Path, reputation: Reputation) -> None:
     """In one step, so that whoever reads has the old or the new."""
-    draft = generation / f"{FILE_REPUTATION_STORE}.new"
+    draft = generation / f"{REPUTATION_FILE}.new"
     with draft.open("wb") as file:
         columns: dict[str, Any] = reputation._asdict()
         np.savez(file, **columns)
-    draft.replace(generation / FILE_REPUTATION_STORE)
+    draft.replace(generation / REPUTATION_FILE)
 
 
 def drop_reputation(generation: Path) -> None:
     """Nothing is learned, or it is not to be used: results stand by relevance."""
-    (generation / FILE_REPUTATION_STORE).unlink(missing_ok=True)
+    (generation / REPUTATION_FILE).unlink(missing_ok=True)
 
 
 class ReputationFile:
     """The file of a generation, read again when there is another, and forgotten when it is gone."""
 
     def __init__(self, generation: Path) -> None:
-        self._path = generation / FILE_REPUTATION_STORE
+        self._path = generation / REPUTATION_FILE
         self._written_ns = 0
         self.reputation: Reputation | None = None
 

@@ -21,7 +21,7 @@ from vedette.serve.ads.by_score import ByScore
 
 __all__ = ["BOUNDS", "MEASURED", "OURS", "OWN", "market_rows", "names_of_policies"]
 
-STAGE, OURS = "serve.sponsor", "believed"
+STAGE, OURS = "ads", "believed"
 BOUNDS = ("bound-known", "bound-lp")
 BLOCK = 20
 MEASURED = ("revenue", "overspend")

@@ -10,16 +10,16 @@ from vedette.lab.worlds.synthetic.grammar import library
 from vedette.lab.worlds.synthetic.shared import web_of
 from vedette.lab.worlds.synthetic.sites import Site, Size, made_sites
 
-__all__ = ["PLACE", "PLACE_PRESETS", "births_world", "month_world"]
+__all__ = ["BIRTHS_PLACE", "MONTH_PLACE", "births_world", "month_world"]
 
 # In a day of it there must be enough births for a median, and it must be crawled within a minute or two: three crawlers
 # share the machine, and its time does not run much faster than ours, or all that is measured is how long work takes.
 
 
-PLACE = f"{__name__}:births_world"
+BIRTHS_PLACE = f"{__name__}:births_world"
 """How a server is told to open it."""
 
-SIZE = Size(hosts=6, pages=240)
+BIRTHS_SIZE = Size(hosts=6, pages=240)
 # So many times the births of other made webs.
 MORE = 30.0
 
@@ -34,7 +34,7 @@ def births_world(seed: int) -> MadeWorld:
     True
     """
     proses = library(seed)
-    sites = tuple(_busy(site) for site in made_sites(SIZE, seed, proses, calm=True))
+    sites = tuple(_busy(site) for site in made_sites(BIRTHS_SIZE, seed, proses, calm=True))
     return MadeWorld(f"made:births:{seed}:calm", web_of(seed, sites), proses, calm=True)
 
 
@@ -42,10 +42,10 @@ def _busy(site: Site) -> Site:
     return replace(site, births=replace(site.births, per_s=MORE * site.births.per_s))
 
 
-PLACE_PRESETS = f"{__name__}:month_world"
+MONTH_PLACE = f"{__name__}:month_world"
 """How a server is told to open it."""
 
-SIZE_PRESETS = Size(hosts=6, pages=400)
+MONTH_SIZE = Size(hosts=6, pages=400)
 
 
 def month_world(seed: int) -> MadeWorld:
@@ -56,5 +56,5 @@ def month_world(seed: int) -> MadeWorld:
     (6, True)
     """
     proses = library(seed)
-    web = web_of(seed, made_sites(SIZE_PRESETS, seed, proses, calm=True))
+    web = web_of(seed, made_sites(MONTH_SIZE, seed, proses, calm=True))
     return MadeWorld(f"made:month:{seed}:calm", web, proses, calm=True)
