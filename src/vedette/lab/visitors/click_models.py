@@ -5,7 +5,8 @@
 
 import numpy as np
 
-from vedette.learn.clicks.examination import Bools, Cascade, Position
+from vedette.learn.clicks.examination import Cascade, Position
+from vedette.learn.clicks.impressions import Bools
 from vedette.policy import Floats, Ints
 
 __all__ = ["clicks_by_cascade", "clicks_by_position", "looked_at"]

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.learn.clicks.examination import Bools, Clicks
+from vedette.learn.clicks.examination import Clicks
+from vedette.learn.clicks.impressions import Bools
 from vedette.policy import Floats, Ints
 
 __all__ = ["SearchLog", "halves", "read_grades", "read_log"]

@@ -17,7 +17,8 @@ import numpy as np
 
 from vedette.lab.core.statistics import Interval, interval
 from vedette.lab.visitors.search_log import PLACES, SearchLog, halves
-from vedette.learn.clicks.examination import Bools, Clicks, fit_cascade, fit_position
+from vedette.learn.clicks.examination import Clicks, fit_cascade, fit_position
+from vedette.learn.clicks.impressions import Bools
 from vedette.policy import Floats, Ints
 
 __all__ = ["likelihoods", "ndcg", "reranked"]

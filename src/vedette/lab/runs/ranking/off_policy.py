@@ -28,7 +28,8 @@ from vedette.lab.core.statistics import interval
 from vedette.lab.visitors.click_models import clicks_by_cascade, clicks_by_position
 from vedette.lab.visitors.search_log import PLACES, halves, read_log
 from vedette.lab.worlds.catalog import place_of
-from vedette.learn.clicks.examination import Bools, Cascade, Clicks, Position, fit_cascade, fit_position
+from vedette.learn.clicks.examination import Cascade, Clicks, Position, fit_cascade, fit_position
+from vedette.learn.clicks.impressions import Bools
 from vedette.learn.clicks.off_policy import Decisions, Ends, Estimate, doubly_robust, ips, snips
 from vedette.policy import Floats, Ints, rng_for
 
